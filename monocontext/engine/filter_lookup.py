@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 _WAVES = 3  # the most round trips for rows: the sparsity of rows, the first rows, others
 _LEAST_FRAMES = 8  # a search in fewer frames uses no filter: the look-up would be a round trip of its own
 SECTIONS_AT_ONCE = 64  # directories of filters that are fetched at once: 4 MB, for 64 TB of text
-DENSE_SHARE = 0.4
-"""The share of frames above which a search reads all of them: a pass without gaps is cheaper."""
+DENSE_SHARE = 0.4  # the share of frames above which a search reads all of them: a pass without gaps is cheaper
 MOST_LISTED = 1 << 17
 """The most candidates that are listed if they are dense: 32 GB of text. Listing them takes 0.2 s."""
 

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from operator import add, floordiv, mod, mul, or_, sub, truediv
 from typing import Any, Literal
 
-MOST_HINTS = 256
-"""The most hints of one reply, and the most values of a list that are known."""
+MOST_HINTS = 256  # the most hints of one reply, and the most values of a list that are known
 _MOST_LINE = 4_000  # characters of a line that are read
 _MOST_NAMES, _MOST_NUMBER = 500, 1 << 62
 """The most names that are known, and the largest number: `9 ** 9 ** 9` takes no time."""

@@ -9,8 +9,7 @@ from monocontext.errors import DamagedData, NotAContext
 from monocontext.records import dataclass
 from monocontext.stores.protocol import Store
 
-MOST_LINES = 1 << 61
-"""The limit of line numbers: the sum of two of them fits the range of `len`."""
+MOST_LINES = 1 << 61  # the limit of line numbers: the sum of two of them fits the range of `len`
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,10 +31,8 @@ PAGES = 2048
 """The most entries in a directory of pages: 80 KB, as much as a page. One names 2 TB of text, 50 name 100 TB."""
 FILTERS = 64
 """The most entries in a directory of filters: some 60 KB. A search uses the filters of one, 1 TB of text, at once."""
-KEPT_PAGES = 16
-"""The number of last pages that stay in the root, since appends store them again."""
-KEPT_FILTERS = 8
-"""The number of last filters that stay in the root, which take up to 1.4 KB each."""
+KEPT_PAGES = 16  # the number of last pages that stay in the root, since appends store them again
+KEPT_FILTERS = 8  # the number of last filters that stay in the root, which take up to 1.4 KB each
 
 Directory = refs.PageDirectory | refs.FilterDirectory | refs.DocumentDirectory
 Get = Callable[[Directory], bytes]

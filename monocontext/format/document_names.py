@@ -14,8 +14,7 @@ import google_crc32c
 from monocontext.errors import DamagedData
 from monocontext.format.refs import NameTableRef, documents_key
 
-HASH_BYTES = 12
-"""Length of the hash of a name: a collision takes 2^48 tries."""
+HASH_BYTES = 12  # length of the hash of a name: a collision takes 2^48 tries
 ENTRY_BYTES = 16
 
 

@@ -25,18 +25,12 @@ from monocontext.records import NamedTuple, dataclass
 FRAMES_PER_PAGE = 4096
 """A full page has about 90 KB, which one GET reads in a few milliseconds. A text of 1 TB has 1024 pages."""
 
-ASCII = 1
-"""All characters of the frame are ASCII."""
-HAS_CR = 2
-r"""The frame has a `\r`."""
-HAS_OTHER_BREAKS = 4
-r"""The frame has one of \v \f \x1c \x1d \x1e \x85 U+2028 U+2029, at which `str.splitlines` cuts too."""
-LOWER_KEEPS_LENGTH = 8
-"""The frame has no U+0130, the one character whose `lower()` is longer."""
-HAS_SIGMA = 16
-"""The frame has U+03A3, the one character whose `lower()` depends on its neighbours."""
-ENDS_LINE = 32
-r"""The frame ends in `\n`. Not set in contexts of versions without filters."""
+ASCII = 1  # all characters of the frame are ASCII
+HAS_CR = 2  # the frame has a `\r`
+HAS_OTHER_BREAKS = 4  # the frame has one of \v \f \x1c \x1d \x1e \x85 U+2028 U+2029, as `str.splitlines` cuts
+LOWER_KEEPS_LENGTH = 8  # the frame has no U+0130, the one character whose `lower()` is longer
+HAS_SIGMA = 16  # the frame has U+03A3, the one character whose `lower()` depends on its neighbours
+ENDS_LINE = 32  # the frame ends in `\n`; not set in contexts of versions without filters
 
 OF_TEXT = ASCII | LOWER_KEEPS_LENGTH
 """The flags that hold for a whole text if all its frames have them, wherever it is cut."""

@@ -17,14 +17,10 @@ from monocontext.format.index import Page
 from monocontext.format.manifest import Manifest
 from monocontext.records import dataclass, field
 
-MOST_TEXT_BYTES = 4 << 20
-"""The most stored text in the root of a text that is written at once."""
-MOST_GROWN_BYTES = 32 << 10
-"""The most stored text in the root of an append."""
-END_BYTES = 16 << 10
-"""The most text in an end, in bytes of UTF-8: models look at the first 500 to 10,000 characters."""
-LARGEST_END_BYTES = 64 << 10
-"""The most text in an end that a reader accepts."""
+MOST_TEXT_BYTES = 4 << 20  # the most stored text in the root of a text that is written at once
+MOST_GROWN_BYTES = 32 << 10  # the most stored text in the root of an append
+END_BYTES = 16 << 10  # the most text in an end, in bytes of UTF-8: models look at the first 500 to 10,000 characters
+LARGEST_END_BYTES = 64 << 10  # the most text in an end that a reader accepts
 
 Copies = dict[str, Any]
 """The fields `text`, `head` and `tail` of a root."""

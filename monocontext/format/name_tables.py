@@ -10,10 +10,8 @@ from monocontext.errors import DamagedData, InvalidText
 from monocontext.format.document_names import ENTRY_BYTES, HASH_BYTES, bucket_bytes, bucket_crc32c, check_bucket
 from monocontext.format.refs import NameTableRef, documents_key, fresh_id
 
-_BUCKET_NAMES = 1024
-"""The most names in a bucket on average: some 18 KB, which one request reads."""
-_EMPTY = 0xFFFFFFFF
-"""The document number of an unused entry."""
+_BUCKET_NAMES = 1024  # the most names in a bucket on average: some 18 KB, which one request reads
+_EMPTY = 0xFFFFFFFF  # the document number of an unused entry
 _ENTRY: Any = np.dtype([("high", ">u8"), ("low", ">u4"), ("number", "<u4")])
 """The type of an entry: the hash in two numbers that sort like its bytes, and the document's number."""
 

@@ -11,21 +11,16 @@ from typing import Any
 from monocontext.records import dataclass
 
 CODECS = ("zstd", "raw")
-MAX_FRAME_BYTES = 16 << 20
-"""The largest frame that a reader accepts."""
+MAX_FRAME_BYTES = 16 << 20  # the largest frame that a reader accepts
 
 FILTER_KIND = "grams-8"
 """The kind of search filter that writers make and readers use. Other kinds are read as absent."""
-GRAM_BYTES = 5
-"""The length of a gram."""
-MOST_FILTER_RUNS = 4096
-"""The most entries of `FilterRef.runs`."""
-FILTER_BITS = range(8, 19)
-"""The allowed values of `bits`: a filter has 2 ** bits rows of grams."""
+GRAM_BYTES = 5  # the length of a gram
+MOST_FILTER_RUNS = 4096  # the most entries of `FilterRef.runs`
+FILTER_BITS = range(8, 19)  # the allowed values of `bits`: a filter has 2 ** bits rows of grams
 MOST_PAGE_BYTES = 64 << 20
 """The largest page: 4096 frames take 90 KB, and up to 1.5 KB more for each frame that is in another object."""
-MOST_LEVELS = 4
-"""The most levels of directories: three name more pages than 2^62 bytes of text have."""
+MOST_LEVELS = 4  # the most levels of directories: three name more pages than 2^62 bytes of text have
 
 ID = re.compile(r"[0-9a-f]{32}")
 FOLDERS = ("segments/", "index/", "filters/", "documents/")

@@ -32,10 +32,8 @@ _SECRET_NAME = (
 """The name of a parameter whose value lets its bearer in, as of a signed URL."""
 _ESCAPE = r"(?i)%([2-7][0-9a-f])|\\{1,4}(?:u00([2-7][0-9a-f])|/)"
 """A character that a URL has percent-encoded, or that JSON has escaped."""
-_MOST_ESCAPES = 4
-"""How often a URL in the parameter of another may be escaped."""
-_WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\[^\\]")
-"""The start of a Windows path: a drive letter, or a network share."""
+_MOST_ESCAPES = 4  # how often a URL in the parameter of another may be escaped
+_WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\[^\\]")  # the start of a Windows path: a drive letter, or a network share
 
 
 class _PlaceKind(NamedTuple):
@@ -53,8 +51,7 @@ _PLACES = {
 }
 _PLACES["http"] = _PLACES["https"]
 _FSSPEC = re.compile(r"fsspec\+[a-z0-9.-]+|hf")
-_FSSPEC_PLACE = _PlaceKind("place", r"(?:[^@:]+@)?[^@]*")
-"""A host with an optional user, a bucket, or nothing."""
+_FSSPEC_PLACE = _PlaceKind("place", r"(?:[^@:]+@)?[^@]*")  # a host with an optional user, a bucket, or nothing
 _ALIASES = {"gcs": "gs", "azure": "az", "abfs": "az", "abfss": "az"}
 _FORMS = (
     "s3://bucket/prefix, gs://bucket/prefix, az://container/prefix, https://host/path, file:///directory, "

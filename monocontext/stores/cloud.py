@@ -60,8 +60,7 @@ try:
 except ModuleNotFoundError as error:
     raise InvalidUrl(f"gs://, az:// and https:// need obstore: {install_line('obstore')}") from error
 
-_READ_TIMEOUT = timedelta(seconds=2)
-"""A GET that receives nothing for this long is repeated."""
+_READ_TIMEOUT = timedelta(seconds=2)  # a GET that receives nothing for this long is repeated
 _WRITE_TIMEOUT = timedelta(seconds=60)
 """The same limit for a write: a server may take long to answer, and a repeated write may conflict with itself."""
 _TIMEOUTS = {"connect_timeout": timedelta(seconds=5), "timeout": timedelta(seconds=300)}

@@ -50,10 +50,8 @@ _VERSIONS = ("ETag", "etag", "e_tag", "version_id", "generation", "blob_id", "md
 """The names under which filesystems report the version of a file."""
 _TIMES = ("LastModified", "last_modified", "mtime", "modified", "updated", "created")
 """The names under which filesystems report the time of its last write."""
-_READ_ATTEMPTS = 20
-"""Reads of a file that keeps changing."""
-_HIDDEN = ".monocontext-"
-"""The prefix of the names of temporary files and locks of `file://`, which are not objects."""
+_READ_ATTEMPTS = 20  # reads of a file that keeps changing
+_HIDDEN = ".monocontext-"  # the prefix of the names of temporary files and locks of `file://`, which are not objects
 
 
 class FilesystemStore(StoreBase):

@@ -70,8 +70,7 @@ _LOCK = _HIDDEN + "lock"
 _TEMPORARY = re.compile(re.escape(_HIDDEN) + "[0-9a-f]{16}")
 _LARGEST_DRIFT_NS = 1_000_000_000
 """With a larger difference between the clocks of the machine and the file system, files keep the file system's time."""
-_DIGITS_NS = 1_000_000
-"""The digits of the machine's time that then replace those of the file system's time."""
+_DIGITS_NS = 1_000_000  # the digits of the machine's time that then replace those of the file system's time
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | PRIVATE_BINARY | NO_FOLLOW
 _POLL_SECONDS = 0.002  # the interval at which a waiting writer tries to take the lock, on Windows
 

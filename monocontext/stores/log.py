@@ -27,8 +27,7 @@ from collections.abc import Collection
 
 DEBUG, INFO, WARNING = 10, 20, 30
 
-_MOST_NOTES = 1000
-"""The size of the queue; when it is full, the oldest events are dropped."""
+_MOST_NOTES = 1000  # the size of the queue; when it is full, the oldest events are dropped
 _notes: deque[tuple[float, str, int, str, tuple[object, ...]]] = deque(maxlen=_MOST_NOTES)
 """Time, thread, level, message and arguments of each event."""
 pending: Collection[object] = _notes

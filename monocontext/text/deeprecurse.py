@@ -32,10 +32,8 @@ from monocontext.stores import open_store
 from monocontext.stores.protocol import Store, get_bounded
 from monocontext.text.lines import LineView
 
-_AHEAD = 16
-"""The segments that are loaded ahead of a pass over more than a million lines."""
-_THREADS = 64
-"""The threads that load segments, and the segments that are loaded ahead of a shorter pass."""
+_AHEAD = 16  # the segments that are loaded ahead of a pass over more than a million lines
+_THREADS = 64  # the threads that load segments, and the segments that are loaded ahead of a shorter pass
 
 
 def open_deeprecurse(

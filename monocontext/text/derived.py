@@ -18,8 +18,7 @@ from monocontext.format.filters.query import Query
 from monocontext.text.source import NO_FRAME, Span, StoredSource
 from monocontext.text.windows import Window
 
-SEGMENT_CHARACTERS = 1 << 18
-"""About the longest segment that is not plain."""
+SEGMENT_CHARACTERS = 1 << 18  # about the longest segment that is not plain
 
 
 class Derived(ABC):

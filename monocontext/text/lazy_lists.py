@@ -27,8 +27,7 @@ again from the nearest one before it."""
 CHECKPOINT_CHARACTERS = 1 << 18
 """Another checkpoint is set this many characters after the last one too, if an item has begun since."""
 
-_READ_CHARACTERS = 8 << 20
-"""The most characters of lines that are read at once, without a pass."""
+_READ_CHARACTERS = 8 << 20  # the most characters of lines that are read at once, without a pass
 
 
 class Block(NamedTuple):

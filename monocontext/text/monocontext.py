@@ -42,10 +42,8 @@ if TYPE_CHECKING:
     from monocontext.text.documents.shapes import DocumentDict, DocumentList
     from monocontext.text.namespace import NamespacePatch
 
-MATERIALIZE_LIMIT = 64 << 20
-"""The most characters of one real `str`: at most 256 MiB of memory."""
-CACHE_BYTES = 256 << 20
-"""The default memory for decoded text and index pages."""
+MATERIALIZE_LIMIT = 64 << 20  # the most characters of one real `str`: at most 256 MiB of memory
+CACHE_BYTES = 256 << 20  # the default memory for decoded text and index pages
 
 Place = str | os.PathLike[str] | Store
 _INTERNAL = frozenset({"is_large", "reads_since", "repl_namespace", "serve", "span"})

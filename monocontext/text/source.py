@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from monocontext.engine.remote.reader import ServedReader
 
 
-ONE_FRAME = 1 << 20
-"""A read of at most this many characters may be in one frame, which is then kept for the next one."""
+ONE_FRAME = 1 << 20  # a read of at most this many characters may be in one frame, which is then kept for the next one
 
 NO_FRAME = sys.maxsize, ""
 NEAR_CHARACTERS = 1 << 14

@@ -16,8 +16,7 @@ from typing import Any
 from monocontext.engine import scan
 from monocontext.engine.frame import FrameText
 
-FEW = 100
-"""The most positions that `overlap` tries, so that a needle of one repeated character takes no quadratic time."""
+FEW = 100  # the most positions that `overlap` tries, so that a needle of one repeated character takes no quadratic time
 
 
 class Window:

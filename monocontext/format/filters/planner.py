@@ -25,8 +25,7 @@ from monocontext.format.filters.query import INFINITE, All, AnyOf, FrequencyQuer
 from monocontext.format.index import ENDS_LINE, Frame
 from monocontext.format.refs import FilterRef
 
-MOST_TRACED = 10_000
-"""The most frames that are traced back: each takes 2 us, and in a large text loads an index page."""
+MOST_TRACED = 10_000  # the most frames that are traced back: each takes 2 us, and in a large text loads an index page
 
 Frames = NDArray[np.bool_]  # for each frame from the first on, whether a match may begin in it
 Rows = Mapping[tuple[FilterLayout, int], bytes]

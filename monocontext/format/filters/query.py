@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from monocontext.records import dataclass
 
-INFINITE = 1 << 62
-"""No limit."""
+INFINITE = 1 << 62  # no limit
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,5 +2,4 @@
 
 from __future__ import annotations
 
-CAPACITY_BYTES = 10 << 30
-"""Default capacity of a cache folder, in bytes."""
+CAPACITY_BYTES = 10 << 30  # default capacity of a cache folder, in bytes

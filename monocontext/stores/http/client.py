@@ -42,10 +42,8 @@ from monocontext.stores.http.pool import Pool
 from monocontext.stores.http.route import Credentials, ForeignRedirect, Origin, Route, redirected
 from monocontext.stores.protocol import one_line, uniform
 
-DEADLINE_SECONDS = 60.0
-"""The time limit of one call with all its retries."""
-_SECONDS_PER_BYTE = 1e-6
-"""The time that each requested byte adds to the limit, for slow lines: 1 s for each MB."""
+DEADLINE_SECONDS = 60.0  # the time limit of one call with all its retries
+_SECONDS_PER_BYTE = 1e-6  # the time that each requested byte adds to the limit, for slow lines: 1 s for each MB
 _PROGRESS_BYTES = 16 << 10
 """After an exchange of this size a retry is free: it requests only the rest, so it does not multiply the load."""
 _SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.05, 5.0
@@ -301,8 +299,7 @@ def _note(call: _Call, event: str, reaction: str, level: int = log.INFO) -> None
 
 SHARE = 0.1
 """The retries that each success adds to the budget. As they are few, retries cannot multiply the load of an outage."""
-FLOOR = 64
-"""The retries in a full budget: when a server restarts, all connections may break at once."""
+FLOOR = 64  # the retries in a full budget: when a server restarts, all connections may break at once
 REFILL_PER_SECOND = 1.0
 """The retries that each second adds, so that a process with nothing but failures notices the end of an outage."""
 

@@ -196,13 +196,11 @@ MAX_HEAD_BYTES = 64 << 10
 """The largest head, ten times the limit of S3 servers: an endless head must not fill the memory."""
 _MAX_LINE_BYTES = 4 << 10
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_DAYS_BEFORE_MONTH = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
-"""In a year that is not a leap year."""
+_DAYS_BEFORE_MONTH = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)  # in a year that is not a leap year
 _DATE = rf"[A-Z][a-z]{{2}}, ([012]\d|3[01]) ({'|'.join(_MONTHS)}) ([12]\d{{3}}) ([01]\d|2[0-3]):([0-5]\d):([0-5]\d) GMT"
 _CONTROL = r"[\x00-\x08\x0a-\x1f\x7f]"
 """What no header contains: a line break or NUL could hide another header, and an escape sequence end in a message."""
-_LEAP_DAYS_BEFORE_1970 = 477
-"""Since the year 1 of the Gregorian calendar."""
+_LEAP_DAYS_BEFORE_1970 = 477  # since the year 1 of the Gregorian calendar
 
 
 class BadReply(OSError):
@@ -346,22 +344,15 @@ class ChunkDecoder:
 
 # -- timers ------------------------------------------------------------------------------------------------------------
 
-LEAST_SECONDS = 1.0
-"""The shortest timeout: four to ten times the p99 of first bytes on S3."""
-TIMES_P99 = 4.0
-"""The timeout is this many times the p99 of recent first bytes."""
-_SAMPLES = 256
-"""The times to the first byte that the timeouts are learned from."""
-_RECOUNT = 32
-"""The p99 is determined again after this many samples."""
-_CHANCE = 3
-"""The p99 is at most the third slowest sample, since one or two slow responses may be chance."""
+LEAST_SECONDS = 1.0  # the shortest timeout: four to ten times the p99 of first bytes on S3
+TIMES_P99 = 4.0  # the timeout is this many times the p99 of recent first bytes
+_SAMPLES = 256  # the times to the first byte that the timeouts are learned from
+_RECOUNT = 32  # the p99 is determined again after this many samples
+_CHANCE = 3  # the p99 is at most the third slowest sample, since one or two slow responses may be chance
 SLOWEST_BYTES_PER_SECOND = 256 << 10
 """The speed below which a body fails. At this speed the largest request, of 8 MiB, ends within half of its deadline."""
-SLOWEST_SHARE = 0.05
-"""On a slow line, a body fails only below this share of the median throughput."""
-LEAST_SAMPLE_BYTES = 64 << 10
-"""Smaller bodies mostly arrive with their heads, so they say nothing about throughput."""
+SLOWEST_SHARE = 0.05  # on a slow line, a body fails only below this share of the median throughput
+LEAST_SAMPLE_BYTES = 64 << 10  # smaller bodies mostly arrive with their heads, so they say nothing about throughput
 _SPEEDS, _LEAST_SPEEDS = 64, 8
 """The transfers that the usual speed is learned from, and the fewest that tell it."""
 

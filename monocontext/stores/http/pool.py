@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
 
-MAX_IDLE = 64
-"""The most idle connections: as many as there are threads that fetch."""
+MAX_IDLE = 64  # the most idle connections: as many as there are threads that fetch
 _IDLE_SECONDS = 20.0
 """The longest time that a connection stays idle. Load balancers close idle connections after 20 to 60 s, and a request
 on a closed one must be sent again."""

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
 
-_MOST_ACCOUNTS = 64
-"""The most accounts that a process remembers."""
+_MOST_ACCOUNTS = 64  # the most accounts that a process remembers
 _Key = tuple[object, ...]
 _OTHER_VARIABLES = ("BOTO_CONFIG", "HOME", "REQUESTS_CA_BUNDLE", "REQUEST_METHOD", "USERPROFILE")
 """Variables without the prefix `AWS_` that botocore reads."""
@@ -204,8 +203,7 @@ class S3Origin:
 
 # -- keys and signatures -----------------------------------------------------------------------------------------------
 
-_NOT_LOADED = object()
-"""The credentials of botocore before their first use in a process."""
+_NOT_LOADED = object()  # the credentials of botocore before their first use in a process
 _BEFORE_FILES = ("role_arn", "login_session", "web_identity_token_file", "sso_role_name", "sso_account_id")
 """Settings of a profile that name a source of credentials which precedes the shared files, and is left to botocore."""
 _EMPTY_SHA256 = hashlib.sha256(b"").hexdigest()

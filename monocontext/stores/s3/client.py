@@ -21,13 +21,10 @@ from monocontext.stores.s3.routes import AWS_DOMAINS, DEFAULT_REGION, parse_prox
 
 _CONNECT_TIMEOUT_SECONDS = 5
 READ_TIMEOUT_SECONDS = 10
-S3_ATTEMPTS = 4
-"""The most attempts of one request."""
+S3_ATTEMPTS = 4  # the most attempts of one request
 BEFORE_SEND = "before-send.s3.GetObject"
-_PROBE = "monocontext-probe"
-"""The key of the request that botocore prepares."""
-_EXPRESS = "--x-s3"
-"""The ending of the names of directory buckets, whose requests need a session token of their own."""
+_PROBE = "monocontext-probe"  # the key of the request that botocore prepares
+_EXPRESS = "--x-s3"  # the ending of the names of directory buckets, whose requests need a session token of their own
 _SCOPE = r"AWS4-HMAC-SHA256 Credential=.*/\d{8}/(?P<region>[^/]+)/(?P<service>[^/]+)/aws4_request,"
 
 

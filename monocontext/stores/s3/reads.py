@@ -27,8 +27,7 @@ from monocontext.stores.s3.errors import error_for_response, is_cut
 
 _BODY_ATTEMPTS = 4
 """Attempts of boto3 to read a body. botocore itself repeats a request only if it fails before its body."""
-_PAUSE_SECONDS = 0.05
-"""Half the longest pause after the first cut body; it doubles after each."""
+_PAUSE_SECONDS = 0.05  # half the longest pause after the first cut body; it doubles after each
 _PIECE_BYTES = 64 << 10
 _NEEDS_RETRY = "needs-retry.s3.GetObject"
 _THROTTLE_HOOK = "monocontext-refusals"

@@ -49,16 +49,11 @@ from monocontext.stores.s3.reads import (
     server_clock_seconds,
 )
 
-_THRESHOLD_BYTES = 16 << 20
-"""Objects above this size are sent in parts."""
-_PART_BYTES = 8 << 20
-"""The size of a part of a multipart upload."""
-_MOST_PARTS = 10_000
-"""The most parts of a multipart upload; a limit of S3."""
-_WORKERS = 4
-"""The parts of one object that are uploaded at once."""
-_CONFLICTS = 8
-"""The most times that one write is sent while the server answers 409 ConditionalRequestConflict."""
+_THRESHOLD_BYTES = 16 << 20  # objects above this size are sent in parts
+_PART_BYTES = 8 << 20  # the size of a part of a multipart upload
+_MOST_PARTS = 10_000  # the most parts of a multipart upload; a limit of S3
+_WORKERS = 4  # the parts of one object that are uploaded at once
+_CONFLICTS = 8  # the most times that one write is sent while the server answers 409 ConditionalRequestConflict
 
 
 class S3Store(StoreBase):

@@ -13,10 +13,8 @@ from monocontext.text.source import Span, StoredSource
 
 Text = TypeVar("Text")
 
-_SHOWN = 3
-"""The most names in a repr."""
-_SEARCHED = 100_000
-"""Above this many documents, an error suggests no similar names."""
+_SHOWN = 3  # the most names in a repr
+_SEARCHED = 100_000  # above this many documents, an error suggests no similar names
 _MOST_GAP = 1 << 16
 """Documents are read together if the text between them has at most as many characters as they have, plus these."""
 

@@ -15,12 +15,9 @@ from monocontext.errors import NotPicklable
 from monocontext.text.documents.by_name import Documents
 from monocontext.text.lazy_kinds import LazyContext, LazyItems, LazyMapping
 
-_SHOWN_NAMES = 5
-"""The most names in a description for a model."""
-_NAME_CHARACTERS = 60
-"""The longest name there."""
-_TOGETHER = 1 << 20
-"""A loop reads documents together until they have this many characters."""
+_SHOWN_NAMES = 5  # the most names in a description for a model
+_NAME_CHARACTERS = 60  # the longest name there
+_TOGETHER = 1 << 20  # a loop reads documents together until they have this many characters
 
 
 class _Shape(LazyContext, Sized):

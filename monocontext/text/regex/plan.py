@@ -21,8 +21,7 @@ try:
 except ImportError:  # pragma: no cover  (a Python later than those that this was written for)
     _compiler = _parser = _op = cast("Any", None)
 
-BOUND = 1 << 16
-"""The most characters that a match of a bounded pattern reaches: windows overlap by as many."""
+BOUND = 1 << 16  # the most characters that a match of a bounded pattern reaches: windows overlap by as many
 RUN = 1 << 12
 r"""A repeat of one character class, such as `.+`, `\s*` or `[^"]*`, matches fewer than twice as many characters where
 each block of so many has one that the class has not. Most text is so."""

@@ -26,8 +26,7 @@ from monocontext.text.windows import Window
 
 LONG_LINE = 1 << 20
 """Characters. A longer line is searched as a stream, and becomes a `str` only if it matches."""
-EAGER_FRAMES = 32
-"""At most this many frames (8 MiB of text) are all requested at once: one round trip instead of three."""
+EAGER_FRAMES = 32  # at most this many frames (8 MiB of text) are all requested at once: one round trip instead of three
 
 Query = Any
 """A `str`, a compiled pattern, or a list of these."""

@@ -15,8 +15,7 @@ from monocontext.text.source import Span
 
 PART_FRAMES = 256
 """Frames that one worker searches at a time, where search filters tell which may match: about four segments."""
-PART_CHARACTERS = 64 << 20
-"""Characters that one worker searches at a time where a match may be anywhere."""
+PART_CHARACTERS = 64 << 20  # characters that one worker searches at a time where a match may be anywhere
 PARTS_AHEAD = 64
 """Parts that are in work at once. The hits of a part wait until all parts before it are done."""
 

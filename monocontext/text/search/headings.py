@@ -8,12 +8,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-_HEAD_LINES = 200
-"""The most lines that are looked at to recognise logs, CSV and JSON lines."""
-_ROWS = 0.5
-"""The share of these lines that must have the form of a log or of JSON lines."""
-_CSV_ROWS = 0.8
-"""The share of these lines that must have the same number of delimiters in a CSV."""
+_HEAD_LINES = 200  # the most lines that are looked at to recognise logs, CSV and JSON lines
+_ROWS = 0.5  # the share of these lines that must have the form of a log or of JSON lines
+_CSV_ROWS = 0.8  # the share of these lines that must have the same number of delimiters in a CSV
 _KINDS_OF_ROWS = {"CSV": "record", "JSON lines": "record", "log": "log line"}
 """What a line is called (`Heading.kind`), by the kind of its text."""
 _LOG = re.compile(
@@ -44,8 +41,7 @@ _HEADINGS = re.compile(
     )[ \t]*$""",
     re.M | re.X,
 )
-_ENOUGH = 2
-"""The number of headings of one kind that decide the kind of a piece."""
+_ENOUGH = 2  # the number of headings of one kind that decide the kind of a piece
 
 HeadingStarts = list[tuple[str, int]]
 """The kinds of lines (`Heading.kind`) and the characters at which they begin, in order."""

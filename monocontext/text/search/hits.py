@@ -12,10 +12,8 @@ if TYPE_CHECKING:
     from monocontext.format.documents import Document
     from monocontext.text.documents.by_name import Documents
 
-SHOWN_HITS = 20
-"""The most hits that a printed iterator shows."""
-SHOWN_CHARACTERS = 200
-"""The most characters of each line that it shows."""
+SHOWN_HITS = 20  # the most hits that a printed iterator shows
+SHOWN_CHARACTERS = 200  # the most characters of each line that it shows
 
 
 class _Line(NamedTuple):

@@ -16,16 +16,11 @@ if TYPE_CHECKING:
 
 SAMPLES = 7
 """The number of frames that are read. With as many index pages, and one page of documents, these are 15 GETs."""
-_SAMPLE_CHARACTERS = 1 << 18
-"""The most characters of one frame that are looked at."""
-DERIVED_CHARACTERS = 1 << 15
-"""The characters that are read at each place of a derived text."""
-HEADINGS = 8
-"""The most headings of one place."""
-NAMES = 12
-"""The most names of documents."""
-LINE_CHARACTERS = 120
-"""The most characters of a heading or a name that are shown."""
+_SAMPLE_CHARACTERS = 1 << 18  # the most characters of one frame that are looked at
+DERIVED_CHARACTERS = 1 << 15  # the characters that are read at each place of a derived text
+HEADINGS = 8  # the most headings of one place
+NAMES = 12  # the most names of documents
+LINE_CHARACTERS = 120  # the most characters of a heading or a name that are shown
 
 
 class Heading(NamedTuple):

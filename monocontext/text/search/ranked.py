@@ -31,8 +31,7 @@ from monocontext.text.windows import Window
 if TYPE_CHECKING:
     from monocontext.text.documents.by_name import Documents
 
-MOST_BYTES = 64 << 20
-"""The text that a search looks at by default: about 250 frames."""
+MOST_BYTES = 64 << 20  # the text that a search looks at by default: about 250 frames
 FIRST_FRAMES = 24
 """The most frames of the first wave (6 MB of text), and of each where the budget does not allow all frames. Else the
 next wave has twice as many."""
@@ -45,8 +44,7 @@ _PASSAGES = (1.3, 4, 11, 30, 120)
 _PRESENCE = 3
 """In the order of frames, a word of weight 1 counts as much as 2 ** 3 times the occurrences of a word. Of 2 to 20, this
 found the most of the best passages in 24 to 170 frames."""
-_GAINS = [math.log2(level) for level in (1, *LEVELS)]
-"""What the occurrences of a word add there, by their level."""
+_GAINS = [math.log2(level) for level in (1, *LEVELS)]  # what the occurrences of a word add there, by their level
 _SHARE_OF_UNKNOWN = 0.02
 """The assumed share of passages that hold a word, at least, if the filters do not tell its frames."""
 

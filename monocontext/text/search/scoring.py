@@ -17,16 +17,12 @@ from monocontext.text.search.terms import Terms
 
 PASSAGE_CHARACTERS = 480
 """The average length of a passage. See `_passage_around`."""
-_K1 = 0.5
-"""With a small k1, a word that occurs often in a passage counts little more than once."""
+_K1 = 0.5  # with a small k1, a word that occurs often in a passage counts little more than once
 _MOST_COUNTED = 3
 """The most occurrences of a word that count in a passage. So a common word soon has passages that none can exceed."""
-_NEAR_CHARACTERS = 80
-"""At this distance, two words get half of the bonus."""
-_BONUS = 0.3
-"""The bonus for adjacent words, as a share of their weights."""
-_DIGITS = 9
-"""Scores are rounded, so that equal ones are equal however they were added up."""
+_NEAR_CHARACTERS = 80  # at this distance, two words get half of the bonus
+_BONUS = 0.3  # the bonus for adjacent words, as a share of their weights
+_DIGITS = 9  # scores are rounded, so that equal ones are equal however they were added up
 
 Occurrence = tuple[int, int, int]
 """The first character of a term in a text, the character after it, and the number of the term. A plain tuple: a text

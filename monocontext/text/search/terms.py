@@ -18,8 +18,7 @@ _STOP_WORDS = """
 a an and are as at be been but by can did do does for from had has have how i if in into is it its me my
 no not of on or our she so that the their them then there these they this to up us was we were what when where which who
 why will with would you your about"""
-STOP_WORDS = frozenset(_STOP_WORDS.split())
-"""Words that are looked for only if a query has no other."""
+STOP_WORDS = frozenset(_STOP_WORDS.split())  # words that are looked for only if a query has no other
 _PARTS = re.compile(r'(?P<minus>-)?(?:"(?P<phrase>[^"]*)"|doc:(?P<glob>\S*)|(?P<word>[^\s"]+))')
 """The parts of a query: a phrase, the glob of `doc:`, or a word; each may have a minus before it. A quotation mark
 without another one is left out."""
