@@ -36,7 +36,7 @@ class Provider:
 
     @property
     def url(self) -> str:
-        """The base URL. A server's own variable may lack the scheme and the path, as `OLLAMA_HOST` does."""
+        """The base URL. A server's own variable may lack the path, and the scheme and port, as `OLLAMA_HOST` does."""
         value = os.environ.get(self.url_variable, "") if self.url_variable else ""
         if not value:
             return self.base_url
@@ -44,7 +44,8 @@ class Provider:
         host = url.partition("://")[2]
         if "/" in host:
             return url
-        port = "" if ":" in host.rpartition("]")[2] else f":{self.base_url.rpartition(':')[2].partition('/')[0]}"
+        has_port = "://" in value or ":" in host.rpartition("]")[2]  # a scheme without a port means that of the scheme
+        port = "" if has_port else f":{self.base_url.rpartition(':')[2].partition('/')[0]}"
         return f"{url}{port}/v1"
 
 

@@ -176,6 +176,8 @@ class RemoteRunner(ABC):
 
     def _interrupt(self) -> bool:
         """End the running cell and keep its variables, as a Ctrl-C asks; False when it does not end soon."""
+        if self._worker is None:
+            return False  # it was being ended already
         deadline = time.monotonic() + _GRACE_SECONDS
         self._subcalls.abandon()
         try:

@@ -45,10 +45,8 @@ class Synced:
     added: tuple[str, ...]
     changed: tuple[str, ...]
     deleted: tuple[str, ...]
-    unchanged: int
-    """The number of documents whose text stays."""
-    root: Manifest | None
-    """The newest root afterwards; None with `dry_run` if there is no context."""
+    unchanged: int  # the number of documents whose text stays
+    root: Manifest | None  # the newest root afterwards; None with `dry_run` if there is no context
 
 
 @validate_options(ReadingOptions)
@@ -73,7 +71,8 @@ def sync(
 
     Reads sources that are new or have another size or time than recorded, and the documents of these. Changed texts are
     kept in memory, new ones are not. All changes are one generation. Cost: as for `replace` and `append`. Raises
-    `NotFound` for a missing path, and `InvalidText` for a source that is not text, or for two of one name.
+    `NotFound` for a missing path, or without any text for a new context, and `InvalidText` for a source that is not
+    text, or for two of one name.
     """
     options = InputOptions(**reading)
     paths = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
@@ -86,6 +85,8 @@ def sync(
         root = commit(store, lambda base, store: edited(base, store, planner.plan, context_options))
     result = planner.result
     note_left_out(result.left_out, options)
+    if root is None and not dry_run:
+        raise NotFound(f"no text in the sources, so no context was made at {store.url}: check their paths")
     unchanged = result.known - len(result.changed)
     return Synced(tuple(result.added), tuple(result.changed), tuple(result.deleted), unchanged, root)
 

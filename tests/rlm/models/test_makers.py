@@ -57,6 +57,7 @@ def test_a_server_elsewhere(endpoint: Any, monkeypatch: pytest.MonkeyPatch) -> N
         ("0.0.0.0", "http://127.0.0.1:11434/v1"),
         ("box:1", "http://box:1/v1"),
         ("https://box/llm/v1", "https://box/llm/v1"),
+        ("https://box", "https://box/v1"),
     ):
         monkeypatch.setenv("OLLAMA_HOST", given)
         assert PROVIDERS["ollama"].url == url

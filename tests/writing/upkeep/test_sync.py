@@ -105,8 +105,11 @@ def test_a_context_among_its_own_objects_is_left_out(store: MemoryStore) -> None
 
 
 def test_an_empty_folder_deletes_nothing(store: MemoryStore, tree: Path, tmp_path: Path) -> None:
-    sync(tree, store)
     (tmp_path / "not mounted").mkdir()
+    with pytest.raises(NotFound, match="no text in the sources, so no context was made at memory:"):
+        sync(tmp_path / "not mounted", store)
+    assert not list(store.list())
+    sync(tree, store)
     with pytest.raises(NotFound, match="no file in the sources: `delete` would remove all 3 documents"):
         sync(tmp_path / "not mounted", store, delete=True)
     assert len(documents_of(store)) == 3

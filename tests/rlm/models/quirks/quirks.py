@@ -144,6 +144,7 @@ both("`reasoning_details` alone", "OpenRouter: summaries", Out("hello", "hm"), c
 both("`reasoning` as an object", "any-llm: Reasoning", Out("hello", "hm"), content="hello", reasoning={"content": "hm"})
 both("content as a list of parts", "BerriAI/litellm#16272", Out(), content=[{"type": "text", "text": "hello"}])
 both("a list with parts of thinking", "simonw/llm-mistral#39", Out("hello", "hm"), content=[{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "hello"}])
+both("a field without text before the thinking", "kin of vercel/ai#8072", Out("hello", "hm"), content=[{"type": "thinking", "thinking": True, "text": "hm"}, {"type": "text", "text": "hello"}])
 both("thinking as plain text in a part", "vercel/ai#8072", Out("hello", "hm"), content=[{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "hello"}])
 both("a list of plain texts", "kin of litellm#16272", Out(), content=["hel", "lo"])
 both("one part in place of a list", "kin of litellm#16272", Out(), content={"type": "text", "text": "hello"})
