@@ -1,10 +1,7 @@
-"""What commands tell a user about a coding agent, and the skill that tells the agent about the archive."""
+"""What commands tell a user about a coding agent."""
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 
 from monocontext.sessions.settings import AgentSettings, read_settings
@@ -27,9 +24,3 @@ def describe_clean_up(agent: AgentSettings, repository: Path) -> str:
             days, source = int(recorded), str(path)
     when = f"after {days} days (cleanupPeriodDays, {source}): what is uploaded stays"
     return f"Claude Code deletes its own copy of a session {when}"
-
-
-def skill_text(url: str, options: Sequence[str]) -> str:
-    """The skill that tells an agent how to use the archive at a URL. `options`: flags that find it."""
-    more = "".join(f" {shlex.quote(word)}" for word in options)
-    return (files("monocontext.sessions") / "skill.md").read_text("utf-8").format(more=more, url=url)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 from contextlib import suppress
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
 import click
 
-from monocontext.cli.agent_notes import CODEX_TRUST, describe_clean_up, skill_text
+from monocontext.cli.agent_notes import CODEX_TRUST, describe_clean_up
 from monocontext.cli.help import CommandGroup
 from monocontext.cli.options import S3, one_of, options_of
 from monocontext.cli.parameters import NOT_NEGATIVE, Option
@@ -64,9 +65,12 @@ def _write_hooks(target: settings.AgentSettings, arguments: list[str], *, is_use
 
 
 def _write_skill(target: settings.AgentSettings, location: str, store_flags: list[str], *, is_user: bool) -> None:
+    """Write the skill that tells an agent how to use the archive. `store_flags` are those that find it."""
     skill = target.skill_path(Path.cwd(), is_user)
     skill.parent.mkdir(parents=True, exist_ok=True)
-    skill.write_text(skill_text(location, ["--to", location, *store_flags]), "utf-8")
+    template = (files("monocontext.sessions") / "skill.md").read_text("utf-8")
+    flags = "".join(f" {shlex.quote(word)}" for word in ("--to", location, *store_flags))
+    skill.write_text(template.format(more=flags, url=location), "utf-8")
     click.echo(f"skill in {skill}")
 
 

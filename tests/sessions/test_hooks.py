@@ -19,7 +19,6 @@ import pytest
 from filelock import FileLock
 
 import monocontext
-from monocontext.cli.agent_notes import skill_text
 from monocontext.errors import MonocontextError, StoreFailure, Unsupported
 from monocontext.sessions import Sessions, background_upload, brief, hook, settings, upload
 from monocontext.sessions.brief import HOOK_CHARACTERS, hook_output
@@ -449,4 +448,5 @@ def test_its_hooks_are_those_that_install_writes(agent: str, file: str) -> None:
     written = json.dumps(settings.add_hooks({}, settings.AGENTS[agent], ["--agent", agent])["hooks"])
     assert hooks == json.loads(written.replace(f"{Path(sys.executable).parent}{os.sep}monocontext", "monocontext"))
     skill = (PLUGIN / "skills" / settings.SKILL_NAME / "SKILL.md").read_text()
-    assert skill == skill_text("URL", []).replace("at URL.", "where MONOCONTEXT_URL says.")
+    template = (Path(settings.__file__).parent / "skill.md").read_text()
+    assert skill == template.format(more="", url="URL").replace("at URL.", "where MONOCONTEXT_URL says.")
