@@ -204,8 +204,8 @@ def test_a_search_reads_what_the_filters_leave(tmp_path: Path) -> None:
     publish(documents, tmp_path)
     hits = "./pkg07/mod0007.py:61:rare_identifier = 1\n./pkg20/mod1500.py:61:rare_identifier = 1\n"
     for command, output, gets in (
-        ("grep -rn rare_identifier .", hits, 7),
-        ("grep -rn no_such_identifier .", "", 5),
+        ("grep -rn rare_identifier .", hits, 6),
+        ("grep -rn no_such_identifier .", "", 3),
         ("tail -1 pkg07/mod0007.py", "rare_identifier = 1\n", 2),
         ("wc -l pkg00/mod0000.py", "60 pkg00/mod0000.py\n", 1),
     ):
