@@ -28,8 +28,7 @@ from rlm.errors import RLMError, RunnerUnavailable, TrajectoryError
 from rlm.rlm import RLM
 from rlm.trajectory.recording import Recording
 
-Result = dict[str, Any]
-"""A line of `OUT`: `id`, `question`, `spent`, and the fields of a `Completion` or `error`."""
+Result = dict[str, Any]  # a line of `OUT`: `id`, `question`, `spent`, and the fields of a `Completion` or `error`
 Answerer = Callable[[str, Path, Budget], Result]
 """Answers a question within a budget, and records its run at a path: `answer_question` about one context."""
 

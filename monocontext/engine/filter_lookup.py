@@ -33,8 +33,7 @@ MOST_LISTED = 1 << 17
 """The most candidates that are listed if they are dense: 32 GB of text. Listing them takes 0.2 s."""
 
 _RowsRead = dict[tuple["FilterLayout", int], bytes]  # the rows of filters, by filter and number
-Runs = tuple[tuple[int, int], ...]
-"""Half-open runs of frame numbers, rising."""
+Runs = tuple[tuple[int, int], ...]  # half-open runs of frame numbers, rising
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,8 +37,7 @@ KEPT_FILTERS = 8  # the number of last filters that stay in the root, which take
 Directory = refs.PageDirectory | refs.FilterDirectory | refs.DocumentDirectory
 Get = Callable[[Directory], bytes]
 Put = Callable[[str, bytes], object]
-Entries = tuple[Any, ...]
-"""Pages, filters or pages of documents, and directories of them."""
+Entries = tuple[Any, ...]  # pages, filters or pages of documents, and directories of them
 
 
 def rows_text(data: bytes, key: str) -> bytes:

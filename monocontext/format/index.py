@@ -35,8 +35,7 @@ ENDS_LINE = 32  # the frame ends in `\n`; not set in contexts of versions withou
 OF_TEXT = ASCII | LOWER_KEEPS_LENGTH
 """The flags that hold for a whole text if all its frames have them, wherever it is cut."""
 
-Columns = tuple[tuple[str, str], ...]
-"""The names of the columns of a table, and their type codes in `array`."""
+Columns = tuple[tuple[str, str], ...]  # the names of the columns of a table, and their type codes in `array`
 _MAGIC = b"MCPAGE\x00\x01"
 _COUNTS = ("stored_bytes", "bytes", "characters", "newlines", "crc32c")
 _COLUMNS = (*((name, "I") for name in _COUNTS), ("flags", "H"))

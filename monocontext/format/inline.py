@@ -22,8 +22,7 @@ MOST_GROWN_BYTES = 32 << 10  # the most stored text in the root of an append
 END_BYTES = 16 << 10  # the most text in an end, in bytes of UTF-8: models look at the first 500 to 10,000 characters
 LARGEST_END_BYTES = 64 << 10  # the most text in an end that a reader accepts
 
-Copies = dict[str, Any]
-"""The fields `text`, `head` and `tail` of a root."""
+Copies = dict[str, Any]  # the fields `text`, `head` and `tail` of a root
 
 
 @dataclass(slots=True)

@@ -36,8 +36,7 @@ from monocontext.text_tools.replies import (
 )
 from monocontext.text_tools.shell import Shell, folder_of
 
-Place = Monocontext | str | os.PathLike[str] | Store
-"""A text, or the place of one."""
+Place = Monocontext | str | os.PathLike[str] | Store  # a text, or the place of one
 
 _HEAD_CHARACTERS = 500  # the length, in characters, of the head and the tail that `describe` shows
 _MOST_QUERY_CHARACTERS = 10_000

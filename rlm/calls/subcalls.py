@@ -33,8 +33,7 @@ _QUESTION_CHARACTERS = 4_000
 _LONG_PROMPT = "Read the beginning of `context`: it says what to do with the rest of it. Do that."
 
 
-Spawn = Callable[[str, object, str | None], ChildRun]
-"""Runs a child over `(query, context, model)`."""
+Spawn = Callable[[str, object, str | None], ChildRun]  # runs a child over `(query, context, model)`
 
 
 class SubCalls:

@@ -33,8 +33,7 @@ _NEEDS_RETRY = "needs-retry.s3.GetObject"
 _THROTTLE_HOOK = "monocontext-refusals"
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 
-Span = tuple[int, int]
-"""The offset of the first byte, and the number of bytes, at least 1."""
+Span = tuple[int, int]  # the offset of the first byte, and the number of bytes, at least 1
 
 
 @dataclass(frozen=True, slots=True)

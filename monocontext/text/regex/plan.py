@@ -29,8 +29,7 @@ _PARSER_FLAGS = int(re.I | re.M | re.S | re.X | re.A | re.U)
 _TYPE_FLAGS = int(re.A | re.L | re.U)
 _REPEATS = _parser and (_op.MAX_REPEAT, _op.MIN_REPEAT, _op.POSSESSIVE_REPEAT)
 
-Node = tuple[Any, Any]
-"""An opcode of `re`, and its arguments."""
+Node = tuple[Any, Any]  # an opcode of `re`, and its arguments
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,7 @@ WINDOW = 1 << 20
 """Characters that are searched at once. At this size neither the edges of a window nor its memory cost much."""
 FIRST_WINDOW = 1 << 15  # characters of the first window: `search` often succeeds near its start
 
-WindowMatch = tuple[re.Match[str], int]
-"""A match in a window, and the character of the text at which the window begins."""
+WindowMatch = tuple[re.Match[str], int]  # a match in a window, and the character of the text at which the window begins
 
 
 def scan(plan: PatternPlan, span: Span, limit: int, pos: int, end: int, *, narrow: bool) -> Iterator[WindowMatch]:

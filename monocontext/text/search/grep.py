@@ -28,8 +28,7 @@ LONG_LINE = 1 << 20
 """Characters. A longer line is searched as a stream, and becomes a `str` only if it matches."""
 EAGER_FRAMES = 32  # at most this many frames (8 MiB of text) are all requested at once: one round trip instead of three
 
-Query = Any
-"""A `str`, a compiled pattern, or a list of these."""
+Query = Any  # a `str`, a compiled pattern, or a list of these
 
 
 def compile_query(query: Query, *, ignore_case: bool = False, fixed: bool = False) -> Linewise:
