@@ -19,7 +19,8 @@ def json_messages(selected: Iterable[Line], context: Monocontext, style: Style, 
     """Yield the messages of `rg --json`, a line each: begin, match, context and end of each place, and a summary.
 
     As in ripgrep, `absolute_offset` counts bytes of the place, and `start` and `end` bytes of the line. The field
-    `offset`, which ripgrep does not have, counts characters of the whole text up to the first match.
+    `offset`, which ripgrep does not have, counts characters of the whole text up to the first match. The counts of
+    searches and bytes are those of places with a match, and `bytes_printed` is 0.
     """
     began, totals = time.monotonic(), Counter[str]()
     for place, lines in groupby(selected, key=lambda line: line.place):
@@ -40,7 +41,7 @@ def json_messages(selected: Iterable[Line], context: Monocontext, style: Style, 
                 counts += Counter(matched_lines=1, matches=len(matches))
                 data["offset"] = line.hit.offset
             yield _message("match" if line.hit else "context", data, ascii_only)
-        yield _message("end", {**path, "binary_offset": None, "stats": _stats(began, counts)}, ascii_only)
+        yield _message("end", path | {"binary_offset": None, "stats": _stats(began, counts)}, ascii_only)
         totals += counts
     yield _message("summary", {"elapsed_total": _elapsed(began), "stats": _stats(began, totals)}, ascii_only)
 
@@ -50,8 +51,10 @@ def _message(kind: str, data: dict[str, Any], ascii_only: bool) -> str:
 
 
 def _submatches(pattern: Linewise, text: str) -> Iterator[dict[str, Any]]:
+    character = start = 0  # the beginning of the match before, in characters and in bytes
     for match in pattern.finditer(text):
-        start = len(text[: match.start()].encode())
+        start += len(text[character : match.start()].encode())
+        character = match.start()
         yield {"match": {"text": match[0]}, "start": start, "end": start + len(match[0].encode())}
 
 
