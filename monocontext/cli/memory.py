@@ -39,7 +39,8 @@ def _open_memory(url: str, s3: StoreOptions, *, before_url: str = "", create: bo
     """
     may_exist = _may_exist(url)
     if _may_be_place(before_url) and not may_exist and not url.startswith(_PATHS):
-        raise MonocontextError(f"the URL goes last: {before_url[:80]!r} looks like one, {url[:80]!r} does not")
+        wrong = f"{url[:80]!r} does not; write a new directory as ./{url[:80]}"
+        raise MonocontextError(f"the URL goes last: {before_url[:80]!r} looks like one, {wrong}")
     if _is_memory(before_url):
         raise MonocontextError(
             f"the URL goes last: {before_url[:80]!r} looks like one; if it is a key, write the call as JSON: "
@@ -58,8 +59,7 @@ def _may_exist(url: str) -> bool:
 
 def _is_memory(word: str) -> bool:
     """Whether a word is a URL of a store, or the path of a memory."""
-    entries = os.path.join(os.path.expanduser(word), "entries")
-    return word.startswith(_SCHEMES) or (word != "" and os.path.isdir(entries))
+    return word.startswith(_SCHEMES) or (word != "" and os.path.isdir(os.path.expanduser(f"{word}/entries")))
 
 
 def _may_be_place(word: str) -> bool:
@@ -183,7 +183,7 @@ def exec_(
         call = json.loads(text) if is_json else {"command": text}
     except ValueError as error:
         raise click.BadParameter(f'not a call in JSON: {error}; write {{"command": "G", "key": "k"}}') from None
-    with _open_memory(url, s3, before_url="" if is_json else command, create=create) as memory:
+    with _open_memory(url, s3, before_url="" if is_json or " " in command else command, create=create) as memory:
         reply = MemoryTool(memory).execute(call)
     print(json.dumps(reply, ensure_ascii=sys.stdout.isatty()))
     if not reply["success"]:

@@ -114,14 +114,14 @@ def test_a_directory_that_is_not_there(cli: Cli, tmp_path: Path, monkeypatch: py
     (tmp_path / "src").mkdir()
     for key in ("file", "src", "https://a.example"):
         cli("memory", "put", key, "value", f"./{key[:3]}-memory", "--create").fine()
-    cli("memory", "put", "src", "key", "value", "--create").refused("'src' looks like one, 'value' does not")
+    cli("memory", "put", "src", "key", "value", "--create").refused("does not; write a new directory as ./value")
     for words in (["purge", "notes"], ["clear", "notes"], ["search", "x", "notes"]):
         cli("memory", *words).refused("no directory 'notes' for a memory")
     assert not (tmp_path / "notes").exists()
     assert not (tmp_path / "value").exists()
     cli("memory", "put", "src/key", "value", "notes", "--create").fine()
     assert cli("memory", "get", "src/key", "notes").fine().out == "value"
-    assert cli("memory", "exec", "P k v", "./more", "--create").fine().json["success"]
+    assert cli("memory", "exec", "P http://x v", "more", "--create").fine().json["success"]
     assert cli("memory", "list", "src", "notes").fine().out == "src/key\n"
     assert cli("memory", "exec", '{"command": "P", "key": "s3://a", "value": "v"}', "more").fine().json["success"]
     cli("memory", "exec", "{", "more").misused("not a call in JSON")
