@@ -28,8 +28,7 @@ def run_program(name: str, version: str) -> NoReturn:
         _exit_at_once(name, "standard output is closed", 2)
     sys.stdin = sys.stdin or open(os.devnull, "w")  # noqa: SIM115  # a closed stdin: reading it raises
     if sys.argv[1:] == ["--version"]:
-        print(f"{name} {version}")
-        sys.exit(0)
+        sys.exit(call_command(lambda: print(f"{name} {version}"), {}, name))
     warnings.showwarning = lambda message, *_: print_note(str(message))
     try:
         import_module(f"{name}.cli.commands").app.main(prog_name=name)

@@ -25,11 +25,6 @@ def test_the_folder_here_is_a_plain_folder_too(cli: Cli, file: Path, monkeypatch
     assert cli("grep", "-l", "line 0:", ".").fine().out == "in.txt\n"
 
 
-def test_rebuild_without_filters_is_refused(cli: Cli, file: Path, tmp_path: Path) -> None:
-    cli("index", file, tmp_path / "ctx", "--rebuild").misused("--rebuild needs --filters")
-    assert not (tmp_path / "ctx").exists()
-
-
 def deeprecurse(folder: Path) -> str:
     (folder / "segments").mkdir()
     (folder / "segments" / "0.txt").write_text("one\ntwo\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import signal
 import subprocess
@@ -145,6 +146,13 @@ def test_head_has_seen_enough(
         running.stdout.close()
         assert running.wait(60) == 141
         assert running.stderr.read() == b""
+
+
+def test_nobody_reads_the_version() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(process("--version"), stdout=writing, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 @pytest.mark.slow

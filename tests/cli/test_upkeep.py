@@ -89,6 +89,7 @@ def test_bad_input(cli: Cli, tmp_path: Path, context: Path) -> None:
     cli("gc", context, "--older-than", "7").misused("not a duration: '7'; examples are 90m, 36h and 7d")
     cli("gc", context, "--older-than=-7d").misused("not a duration")
     cli("index", "--filters", "--replace", context).misused("--replace needs sources")
+    cli("index", tmp_path / "in.txt", tmp_path / "new", "--rebuild").misused("--rebuild needs --filters")
 
 
 @pytest.mark.parametrize(
