@@ -263,7 +263,7 @@ class Reader:
         reading all of them is cheaper than asking the filters.
 
         `within_line`: neither a match nor its look-around crosses a newline. GETs: one for each row of each filter (up
-        to 16 a literal and 16 GiB of text) in 1 or 2 waves; for literals that may occur far after the beginning of a
+        to 16 a literal and 16 GiB of text) in 1 to 3 waves; for literals that may occur far after the beginning of a
         match also the index pages around them. Answers are remembered; no filter is read if all the text is in memory.
         """
         narrowed = self.narrow(query, start, stop, within_line) if start < stop else None

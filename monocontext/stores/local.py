@@ -256,7 +256,7 @@ class LocalStore(StoreBase):
 def _make_folder(folder: str) -> None:
     """Make a folder and those above it. `os.makedirs` calls itself for each, and fails a thousand levels down."""
     missing = []
-    while not os.path.isdir(folder):
+    while not os.path.isdir(folder) and folder != os.path.dirname(folder):  # they are equal for a missing drive
         missing.append(folder)
         folder = os.path.dirname(folder)
     for name in reversed(missing):

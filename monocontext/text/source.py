@@ -140,7 +140,7 @@ class Span:
 
     def holding(self, query: Query) -> Candidates | None:
         """Like `candidates`, also if most frames are candidates; None if no search filter can tell (the rows of the
-        filters, in 1 or 2 waves of GETs)."""
+        filters, in 1 to 3 waves of GETs)."""
         if isinstance(self.source, StoredSource):
             return self.source.reader.frames_holding(query, self.start, self.start + len(self))
         return self.candidates(query)

@@ -149,7 +149,7 @@ def _not_ignored(path: Path) -> set[str] | None:
         reason = os.fsdecode(listed.stderr).strip().partition("\n")[0]
         raise NotFound(f"{path}: {reason or 'git failed'}; {_REMEDY}")
     names = {os.fsdecode(name) for name in listed.stdout.split(b"\0") if name}
-    for name in [name for name in names if os.path.lexists(os.path.join(path, name, ".git"))]:
+    for name in [name for name in names if os.path.lexists(f"{path}/{name}/.git") and not (path / name).is_symlink()]:
         names.update(os.path.join(name, below) for below in _not_ignored(path / name) or ())
     return names
 

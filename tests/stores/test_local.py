@@ -56,6 +56,12 @@ def test_more_than_a_thousand_folders_deep(store: LocalStore, tmp_path: Path) ->
     os.removedirs(tmp_path / "ctx" / folder)  # pytest would call itself for each
 
 
+def test_a_drive_that_is_missing(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os.path, "isdir", lambda path: False)  # even of `/`, the folder above itself
+    with pytest.raises(Unsupported, match="cannot write"):
+        store.put("a/o", b"x")
+
+
 def test_own_files_are_hidden(store: LocalStore, tmp_path: Path) -> None:
     etag = store.put("m", b"1")
     store.put("m", b"2", if_match=etag)

@@ -102,8 +102,8 @@ class Searchable(StrLike):
         A passage has a few lines. BM25 gives its score, with a bonus for words that are near each other. The result
         is deterministic; where `note` is empty, no passage of the text scores more.
 
-        GETs: the rows of the filters in one wave, then frames that may hold the words, best first, in waves of 6 MB and
-        more; without filters the text from its beginning. Documents cost 1 GET more for 4,096 of those that are read.
+        GETs: the rows of the filters in 1 to 3 waves, then frames that may hold the words, best first, in waves of 6 MB
+        and more; without filters the text from its beginning. Documents cost 1 GET more for 4,096 that are read.
 
         Raises `ValueError` for a query without a word to look for.
         """

@@ -153,6 +153,7 @@ def test_a_repository_without_git_and_what_git_ignores(write: Callable[..., Any]
     tree = tmp_path / "in"
     for repository in (tree, tree / "clone"):
         subprocess.run(["git", "init", "-q", repository], check=True)
+        (repository / "loop").symlink_to(tree)  # no end if git is asked of both, again and again
     for name in (".gitignore", "a.txt", "out/b.txt", ".env", "clone/c.txt", "sub/d.txt", "sub/.env"):
         (tree / name).parent.mkdir(exist_ok=True)
         (tree / name).write_text("out/\n.env\nsub/*\n!sub/d.txt\n")
