@@ -46,7 +46,6 @@ OURS = "monocontext"
 
 Rows = list[dict[str, Any]]  # a row of figures for each grep, as `client.main` prints them, with requests and bytes
 
-
 Kind = Literal["lines", "files", "count", "head", "sum", "find", "tail"]
 """What is printed, as in `client.answer`; `find`: the files of a name; `tail`: the end of one file."""
 
@@ -72,14 +71,16 @@ def add(commands: Commands) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     print(f"({machine_line()})")
-    for count in map(int, ("200",) if arguments.quick else arguments.files):
-        files = _library(count) if arguments.quick else code_files(count, _MOST_BYTES)
-        run(files, ("1",) if arguments.quick else arguments.latency)
+    if arguments.quick:
+        run(_library(200), (1.0,))
+        return 0
+    for count in map(int, arguments.files):
+        run(code_files(count, _MOST_BYTES), map(float, arguments.latency))
     return 0
 
 
-def run(files: Mapping[str, bytes], latencies: Iterable[str]) -> None:
-    """Print the tables over `files`, by path, for each latency in ms. Raises `AssertionError` for a wrong output."""
+def run(files: Mapping[str, bytes], latencies_ms: Iterable[float]) -> None:
+    """Print the tables over `files`, by path, for each latency. Raises `AssertionError` for a wrong output."""
     asked = greps(files)
     expected = [crc32("\n".join(_output(files, grep)).encode()) for grep in asked]
     store = open_store(f"memory://{_STORE}")
@@ -87,15 +88,15 @@ def run(files: Mapping[str, bytes], latencies: Iterable[str]) -> None:
         for path, data in files.items():
             store.put(client.TREE + path, data)
         publish(documents((path, data.decode()) for path, data in files.items()), f"memory://{_STORE}/{client.TEXT}")
-        for milliseconds in latencies:
-            print(f"\n## {len(files):,} files, {sum(map(len, files.values())) / 1e6:.0f} MB, {milliseconds} ms\n")
-            latency = Profile("constant", (ProfilePart(1, float(milliseconds) / 1000, 0),))
+        for milliseconds in latencies_ms:
+            print(f"\n## {len(files):,} files, {sum(map(len, files.values())) / 1e6:.0f} MB, {milliseconds:g} ms\n")
+            latency = Profile("constant", (ProfilePart(1, milliseconds / 1000, 0),))
             with S3StandIn(store, latency=latency, connection_bytes_per_second=CONNECTION_BYTES_PER_SECOND) as server:
                 measured = {way: _measure(way, asked, server) for way in client.WAYS}
             results = {way: rows for way, rows in measured.items() if rows}
             print(f"Not installed here: {'; '.join(sorted(measured.keys() - results.keys())) or 'none'}\n")
             if OURS not in results:
-                raise AssertionError(f"{OURS} was not measured: install {', '.join(client.Ours.packages[1:])}")
+                raise AssertionError(f"{OURS} was not measured: it needs {', '.join(client.Ours.packages)}")
             _check_outputs(asked, results, expected)
             _print_seconds(asked, results)
             _print_costs(results)
@@ -116,7 +117,8 @@ def greps(files: Mapping[str, bytes]) -> list[Grep]:
     words = _Words(b"\n".join(files.values()))
     rare, absent, word, common = words.rare(), words.absent(), words.usual(), words.common()
     regex = f"{rare[: 2 * len(rare) // 3]}\\w+{rare[-1]}"
-    some = _small_file(files)
+    small = _small_file(files)
+    name = small.rpartition("/")[2]
     return [
         Grep(f"grep -rn {rare} .", "lines", rare),
         Grep(f"grep -rn {absent} .", "lines", absent),
@@ -126,8 +128,8 @@ def greps(files: Mapping[str, bytes]) -> list[Grep]:
         Grep(f"grep -rc {word} . | grep -v ':0$' | tail -{client.TAIL_LINES}", "count", word),
         Grep(f"grep -rn {common} . | head -{client.HEAD_LINES}", "head", common),
         Grep(f"grep -rc {common} . | awk -F: '{{n += $2}} END {{print n}}'", "sum", common),
-        Grep(f"cat $(find . -name {some.rpartition('/')[2]})", "find", path=some.rpartition("/")[2]),
-        Grep(f"tail -n {client.TAIL_LINES} {some}", "tail", path=some),
+        Grep(f"cat $(find . -name {name})", "find", path=name),
+        Grep(f"tail -n {client.TAIL_LINES} {small}", "tail", path=small),
     ]
 
 
@@ -177,7 +179,8 @@ def _output(files: Mapping[str, bytes], grep: Grep) -> list[str]:
     """The lines that a command has to print."""
     match grep.kind:
         case "find":
-            return b"".join(files[path] for path in files if path.endswith(f"/{grep.path}")).decode().split("\n")[:-1]
+            named = (data for path, data in files.items() if f"/{path}".endswith(f"/{grep.path}"))
+            return b"".join(named).decode().split("\n")[:-1]
         case "tail":
             return files[grep.path].decode().split("\n")[:-1][-client.TAIL_LINES :]
     return client.answer(grep.kind, client.search(files.items(), asdict(grep)))
@@ -185,13 +188,13 @@ def _output(files: Mapping[str, bytes], grep: Grep) -> list[str]:
 
 def _measure(way: str, asked: list[Grep], server: S3StandIn) -> Rows | None:
     """The rows of a way, in the order of the greps; `None` if it is not installed."""
-    rows: Rows = []
+    ripgrep = shutil.which("rg", path=f"{peers_folder() / 'bin'}:{os.environ['PATH']}")
+    if way == client.RIPGREP and ripgrep is None:
+        return None
     groups = [[grep] for grep in asked]
     if way != OURS:  # one process answers all greps of the tree, so that it reads the files once
         groups = [[grep for grep in asked if grep.pattern], *([grep] for grep in asked if not grep.pattern)]
-    ripgrep = shutil.which("rg", path=f"{peers_folder() / 'bin'}:{os.environ['PATH']}")
-    if ripgrep is None and way == client.RIPGREP:
-        return None
+    rows: Rows = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "greps.json")
         for group in groups:
@@ -200,8 +203,8 @@ def _measure(way: str, asked: list[Grep], server: S3StandIn) -> Rows | None:
             outcome = run_client(client.__file__, way, path, endpoint=server.endpoint, RG=ripgrep or "")
             if outcome is None:
                 return None
-            cost = {"requests": server.requests, "bytes": server.bytes_sent, "version": outcome["version"]}
-            rows += [row | cost for row in outcome["rows"]]
+            shared = {"requests": server.requests, "bytes": server.bytes_sent, "version": outcome["version"]}
+            rows += [row | shared for row in outcome["rows"]]  # each row has the cost of its whole group
     return rows
 
 
@@ -222,9 +225,8 @@ def _print_seconds(asked: list[Grep], results: Mapping[str, Rows]) -> None:
 def _print_costs(results: Mapping[str, Rows]) -> None:
     """Print what reading every file costs the other ways."""
     print(f"\n{head_line('one grep of the tree', 'requests', 'MB')}")
-    for way, rows in results.items():
+    for way, (first, *_) in results.items():
         if way != OURS:
-            first = rows[0]
             print(row_line(f"{way}, {first['version']}", f"{first['requests']:,}", f"{first['bytes'] / 1e6:,.1f}"))
 
 

@@ -1,7 +1,7 @@
 """Every error of this package. A failure is never a value: nothing here returns a string that starts with "Error:".
 
-`AnswerRefused`, and the `LLMError` of a sub-call, go back to the model as text, which repairs it or works around it.
-The others, and an `LLMError` of the root, end the run as exceptions; a `BudgetSpent` ends it with its best answer.
+The model gets `AnswerRefused`, and the `LLMError` of a sub-call, as text, and can react to it. The others, and an
+`LLMError` of the root, end the run as exceptions; a `BudgetSpent` ends it with its best answer.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class BudgetSpent(LLMError):
     def __init__(self, message: str = "", *, reason: str = "budget") -> None:
         super().__init__(message)
         self.reason = reason
-        """The keyword of the budget: `max_calls`, `max_tokens`, ..."""
+        """The keyword of the limit: `max_calls`, `max_tokens`, ...; `cancelled` or `budget` without one."""
 
 
 class ScriptExhausted(LLMError):

@@ -40,7 +40,8 @@ class TextPart:
     def by_document(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
         """A range, divided where documents begin and end."""
         documents = self._documents()
-        for edge in () if documents is None or start >= stop else documents.edges(start + 1, stop):
+        edges = documents.edges(start + 1, stop) if documents is not None and start < stop else ()
+        for edge in edges:
             yield start, edge
             start = edge
         if start < stop:
@@ -55,14 +56,14 @@ class TextPart:
 
 
 def text_parts(context: object) -> list[TextPart]:
-    """The texts in whose characters the sources of an answer count: the context itself, the text of its documents, or
-    the texts of a dict one after another, if one of them is lazy."""
+    """The texts that the sources of an answer refer to: the context itself, the text of its documents, or, if a value
+    of a dict is lazy, its texts one after another. Empty for other contexts."""
     if isinstance(context, (str, LazyText)):
         return [TextPart(None, context, 0)]
     if isinstance(context, (LazyMapping, LazyContext)):
         return [TextPart(None, context.text, 0)]  # type: ignore[union-attr] # both have it
     if not isinstance(context, dict) or not any(isinstance(value, LazyContext) for value in context.values()):
         return []
-    texts = {str(name): value for name, value in context.items() if isinstance(value, (str, LazyText))}
-    starts = accumulate(map(len, texts.values()), initial=0)
-    return [TextPart(name, text, start) for (name, text), start in zip(texts.items(), starts, strict=False)]
+    texts = [(str(name), value) for name, value in context.items() if isinstance(value, (str, LazyText))]
+    starts = accumulate((len(text) for _, text in texts), initial=0)
+    return [TextPart(name, text, start) for (name, text), start in zip(texts, starts, strict=False)]

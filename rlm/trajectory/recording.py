@@ -37,6 +37,7 @@ class Recording:
         """Find the turns of the run by number, and its calls by key."""
         self.metadata, *self.iterations = lines  # the first line; the lines of the turns that ended
         self.open_lines = self._lines_since_answer()  # those of the question that has no answer yet
+        # `lines[0]` is the metadata, so this is the turn after the last line.
         self._partial = [record for record in partial if record["iteration"] == len(lines)]
         self._lock = threading.Lock()  # guards `_calls`
         replies = [record for record in self._partial if record["type"] == "reply" and "error" not in record]
@@ -45,8 +46,8 @@ class Recording:
         self._children = [record for record in self._partial if record["type"] == "child"]
         sub_calls = [record for record in self._partial if record["type"] == "call"]
         calls = decoding.sub_calls(self.iterations) + self._children + sub_calls
+        # Models that cells called, in the order of their first call.
         self.sub_models = tuple(dict.fromkeys(str(record["root_model"]) for record in calls))
-        """Models of the calls of cells, in the order of their first call."""
         self._calls: dict[str, deque[dict[str, Any]]] = defaultdict(deque)  # key -> its calls, in order
         for record in sorted(calls, key=lambda record: record.get("order") or 0):
             prompt = record.get("prompt")
@@ -57,23 +58,26 @@ class Recording:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> tuple[Recording, int]:
         """The recording of a file, and how many of its bytes are whole lines. Raises TrajectoryError."""
+        at = Path(path)  # the file that is being read, which an error names
         try:
-            lines, whole = _read_lines(Path(path))
-            partial_path = partial_of(Path(path))
-            return cls(lines, _read_lines(partial_path)[0] if partial_path.exists() else ()), whole
-        except TrajectoryError as exc:
-            raise TrajectoryError(f"{path}: {exc}") from exc.__cause__
+            lines, whole = _read_lines(at)
+            recording = cls(lines)
+            if (at := partial_of(at)).exists():
+                recording = cls(lines, _read_lines(at)[0])
+            return recording, whole
         except FileNotFoundError:
             raise TrajectoryError(f"there is no trajectory at {path}") from None
+        except TrajectoryError as exc:
+            raise TrajectoryError(f"{at}: {exc}") from exc.__cause__
         except (OSError, *decoding.SHAPE_ERRORS) as exc:
-            raise TrajectoryError(f"{path} is not a trajectory: {decoding.describe_error(exc)}") from exc
+            raise TrajectoryError(f"{at} is not a trajectory: {decoding.describe_error(exc)}") from exc
 
     def take(self, key: str) -> Reply | None:
         """The next recorded reply to the call with this key; None if none is left. Raises LLMError if it failed."""
         record = self._take_record(key)
         if record and record.get("error"):
             error = LLMError(record["error"])
-            error.reply = decoding.call_reply(record) if record.get("prompt_tokens") else None
+            error.reply = decoding.call_reply(record) if _was_paid(record) else None
             raise error
         return decoding.call_reply(record) if record else None
 
@@ -94,25 +98,27 @@ class Recording:
         """Add the cost of the open question so far to `usage`."""
         decoding.count_lines(self.open_lines, usage)
         for record in self._partial:
-            if record["type"] != "child" and ("error" not in record or record.get("prompt_tokens")):
+            if record["type"] != "child" and _was_paid(record):
                 reply = decoding.call_reply(record)
                 usage.count(reply.model, ModelUsage.of_call(reply, cost_of(reply, usage.prices)))
 
     def reopen(self, budget: Budget) -> None:
-        """Take the last question as open again, if a limit ended it and `budget` allows more than it has spent."""
-        if not self.iterations or self.open_lines or not str(self.iterations[-1].get("reason")).startswith("max_"):
+        """Open the last question again if a limit ended it and `budget` now allows more."""
+        reason = str(self.iterations[-1].get("reason")) if self.iterations else ""
+        if self.open_lines or not reason.startswith("max_"):
             return
         self.open_lines, usage = self._lines_since_answer(at_limit=False), Usage()
         self.count_into(usage)
         spent = {"calls": usage.calls, "tokens": usage.tokens, "dollars": usage.known_dollars,
                  "seconds": self.seconds, "iterations": self.turns}  # fmt: skip
-        limit = self.iterations[-1]["reason"].removeprefix("max_")
-        if (most := getattr(budget, limit, None)) is not None and spent.get(limit, 0) >= most:
-            self.open_lines = []
+        limit = reason.removeprefix("max_")
+        most = getattr(budget, limit, None)
+        if most is not None and spent.get(limit, 0) >= most:
+            self.open_lines = []  # it would end at once
 
     def _lines_since_answer(self, *, at_limit: bool = True) -> list[dict[str, Any]]:
-        """The lines after the last answer, or from the last question on, if that is later: one before it may have been
-        broken off. `at_limit`: whether an answer counts that a limit has forced."""
+        """The lines of the open question: those after the last answer, but not those before the last question, which
+        was broken off earlier. `at_limit`: whether an answer that a limit forced counts."""
         begin = 0
         for i, line in enumerate(self.iterations):
             if line.get("question"):
@@ -151,6 +157,11 @@ class Recording:
                 decoding.child_run(record)
         except decoding.SHAPE_ERRORS as exc:
             raise TrajectoryError(f"turn {turn} is damaged: {decoding.describe_error(exc)}") from exc
+
+
+def _was_paid(record: Mapping[str, Any]) -> bool:
+    """Whether a call was answered, or failed after it was charged."""
+    return "error" not in record or bool(record.get("prompt_tokens"))
 
 
 def _check_metadata(lines: Sequence[Mapping[str, Any]]) -> None:

@@ -10,6 +10,7 @@ import pytest
 from benchmarks import agents_grep, corpora
 from benchmarks import agents_grep_client as client
 from benchmarks.__main__ import main
+from benchmarks.processes import run_client
 
 FILES = {"a/one.c": b"int x;\nreturn x; return x;\n", "b.c": b"no\nRETURN", "c.c": b"return\n"}
 
@@ -22,15 +23,21 @@ def answer(kind: str, pattern: str = "return", *, ignore_case: bool = False) -> 
 def test_the_reference_is_what_grep_prints() -> None:
     assert answer("lines") == ["a/one.c:2:return x; return x;", "c.c:1:return"]
     assert answer("lines", ignore_case=True) == ["a/one.c:2:return x; return x;", "b.c:2:RETURN", "c.c:1:return"]
-    assert answer("head", ".") == [
-        "a/one.c:1:int x;",
-        "a/one.c:2:return x; return x;",
-        "b.c:1:no",
-        "b.c:2:RETURN",
-        "c.c:1:return",
-    ]
+    head = ["a/one.c:1:int x;", "a/one.c:2:return x; return x;", "b.c:1:no", "b.c:2:RETURN", "c.c:1:return"]
+    assert answer("head", ".") == head
     assert (answer("count"), answer("files"), answer("sum")) == (["a/one.c:1", "c.c:1"], ["2"], ["2"])
     assert answer("lines", "absent") == []
+    for name, lines in (("one.c", ["int x;", "return x; return x;"]), ("c.c", ["return"])):  # `c.c` is no end of a name
+        assert agents_grep._output(FILES, agents_grep.Grep("", "find", path=name)) == lines
+
+
+def test_only_a_package_of_others_may_be_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MONOCONTEXT_PEERS", str(tmp_path))
+    script = tmp_path / "client.py"
+    script.write_text("import sys\n__import__(sys.argv[1])")
+    assert run_client(str(script), "no_such_library", endpoint="") is None
+    with pytest.raises(AssertionError, match=r"'monocontext\.no_such'"):
+        run_client(str(script), "monocontext.no_such", endpoint="")
 
 
 def test_files_of_the_source_are_whole_and_the_same_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

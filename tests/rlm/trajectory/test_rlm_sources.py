@@ -15,6 +15,7 @@ from monocontext import Monocontext, append, documents, publish
 from monocontext.cli.commands import app as storage
 from rlm import RLM, Completion, Read, ScriptedLM, Source
 from rlm.cli.commands import app
+from rlm.context.text_parts import text_parts
 from rlm.prompts.system import conversation
 from rlm.trajectory.source import NONE_NAMED, format_sources
 from rlm.view.feed import RowFeed
@@ -165,6 +166,7 @@ def test_reads_of_several_texts_are_told_by_their_names(runner: str, place: Path
         done = ask(
             given, repl(f"{cell}FINAL(a, sources=[{LINE!r}, 'y = 2', 'words', 'not there', (0, 5)])"), runner=runner
         )
+        assert [part.start for part in text_parts({1: "ab", "1": code, "c": "x"})] == [0, 2, 2 + len(code)]
     assert [(read.document, read.lines) for read in done.reads] == [("logs", (1235, 1235)), ("code/b.py", (1, 2))]
     assert [(source.document, source.lines, source.text) for source in done.sources] == [
         ("logs", (1235, 1235), LINE), ("code/b.py", (2, 2), "y = 2"), ("notes", (1, 1), "words")
