@@ -51,7 +51,7 @@ class WrittenAnswers:
             return None, f"Answer refused: {exc}"
 
     def find_forced(self, parsed: ParsedReply, step: Step, has_raised: bool) -> str | None:
-        """The answer in the reply to the last call, which demands one; else all its words. `has_raised`: itcode has."""
+        """The answer in the reply to the last call, which demands one; else its words. `has_raised`: its code did."""
         if parsed.fault in _NO_ANSWER:
             return parsed.own_text.strip()
         for reading in _readings(parsed, step.reply.thinking):

@@ -308,6 +308,5 @@ def _key_of(model: str, messages: list[Message]) -> str:
     """The key of a call. Equal for the root of a child run that is run again: its outputs may name other cells, and
     other child runs may have left it more or fewer turns."""
     if len(messages) > 1:
-        texts = [_TURNS.sub(r"\1", VOLATILE.sub("", message["content"])) for message in messages]
-        messages = [{**message, "content": text} for message, text in zip(messages, texts, strict=True)]
+        messages = [{**item, "content": _TURNS.sub(r"\1", VOLATILE.sub("", item["content"]))} for item in messages]
     return call_key(model, messages)

@@ -155,14 +155,15 @@ class SubCalls:
         query = prompt
         if context is None and len(prompt) > _QUESTION_CHARACTERS:
             query, context = _LONG_PROMPT, prompt
-        key = call_key(f"rlm_query:{model}", [{"role": "user", "content": f"{query}\n{_identify(context)}"}])
-        started = self.gate.elapsed()
-        recorded = self.gate.paid.take_child(key) if self.gate.paid else None
+        identities = _identify(context), describe(context).sentence  # the second: of recordings of earlier versions
+        contents = ([{"role": "user", "content": f"{query}\n{identity}"}] for identity in identities)
+        key, old_key = (call_key(f"rlm_query:{model}", content) for content in contents)
+        started, paid = self.gate.elapsed(), self.gate.paid
+        recorded = (paid.take_child(key) or paid.take_child(old_key)) if paid else None
         child = recorded or self._spawn(query, context, model)
         used, error = child.usage, str(child.error) if child.error else None
-        reply = Reply(
-            child.answer, used.input_tokens, used.output_tokens, model or next(iter(used.models), "child run")
-        )
+        name = model or next(iter(used.models), "child run")
+        reply = Reply(child.answer, used.input_tokens, used.output_tokens, name)
         seconds = self.gate.elapsed() - started
         call = SubCall(prompt, reply, used.dollars, started, seconds, key, order, error, child)
         if not recorded:
@@ -255,10 +256,9 @@ def _identify(context: object) -> str:
     """What tells the contexts of equal questions apart: a hash of plain data; of anything else, such as a lazy text, a
     description and the beginning of its repr."""
     try:
-        text = context if isinstance(context, str) else json.dumps(context)
+        return hashlib.sha256(json.dumps(context).encode()).hexdigest()
     except (TypeError, ValueError, RecursionError):
         return f"{describe(context).sentence} {bounded_repr(context, 1_000)}"
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _check_prompts(prompts: Iterable[str], name: str) -> list[str]:

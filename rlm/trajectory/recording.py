@@ -43,7 +43,8 @@ class Recording:
         replies = [record for record in self._partial if record["type"] == "reply" and "error" not in record]
         self._turns = {line["iteration"]: decoding.root_reply(line) for line in self.iterations}
         self._turns |= {record["turn"]: decoding.call_reply(record) for record in replies}
-        self._children = [record for record in self._partial if record["type"] == "child"]
+        # Earlier versions recorded the answer of a child run alone: such a child is run again.
+        self._children = [record for record in self._partial if record["type"] == "child" and "iterations" in record]
         sub_calls = [record for record in self._partial if record["type"] == "call"]
         calls = decoding.sub_calls(self.iterations) + self._children + sub_calls
         # Models that cells called, in the order of their first call.

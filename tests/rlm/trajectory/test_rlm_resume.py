@@ -17,6 +17,7 @@ import pytest
 import rlm_resumable as resumable
 
 from rlm import RLM, LLMError, ReplayLM, Reply, ScriptedLM, ScriptExhausted, TrajectoryError
+from rlm.models.lm import call_key
 from rlm.prompts.system import conversation
 from rlm.runners.local import LocalRunner
 from rlm.trajectory.trajectory import Trajectory, partial_of
@@ -307,18 +308,33 @@ def test_a_reply_that_was_paid_and_failed_counts_after_each_resume(
 
 def test_child_runs_with_equal_questions_get_their_own_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "run.jsonl"
-    root = "```repl\nFINAL(rlm_query_batched(['child'] * 2, contexts=['aaa?', 'bbb?']))\n```"
+    root = "```repl\nFINAL(rlm_query_batched(['child'] * 3, contexts=['[1]', [1], '[2]']))\n```"
 
     def script(messages: Any) -> str:
-        return "```repl\nFINAL(context[:3])\n```" if "child" in conversation(messages)[0]["content"] else root
+        return "```repl\nFINAL(repr(context))\n```" if "child" in conversation(messages)[0]["content"] else root
 
     kill_before_first_line(RLM(lm=ScriptedLM(script), max_depth=2, trajectory=path), monkeypatch)
     records = [json.loads(line) for line in partial_of(path).read_text().splitlines()]
-    kept = [record for record in records if record["response"] != "aaa"]  # as if killed while the first child ran
+    kept = [record for record in records if record["response"] != "'[1]'"]  # as if killed while the first child ran
     partial_of(path).write_text("".join(f"{json.dumps(record)}\n" for record in kept))
     lm = ScriptedLM(script)
-    assert RLM(lm=lm, max_depth=2, max_iterations=50).resume(path, "text").answer == "['aaa', 'bbb']"
+    assert RLM(lm=lm, max_depth=2, max_iterations=50).resume(path, "text").answer == str(["'[1]'", "[1]", "'[2]'"])
     assert not lm.calls  # the child that was under way goes on from its recorded call
+
+
+def test_child_runs_that_an_earlier_version_recorded(tmp_path: Path) -> None:
+    """It told contexts apart by their description, and wrote only the answer of one in the turn under way."""
+    path, ask = tmp_path / "run.jsonl", "```repl\nprint(rlm_query('a', context='b'))\n```"
+    lm = ScriptedLM([ask, "```repl\nFINAL(1)\n```", LLMError("down")])
+    with pytest.raises(LLMError):
+        RLM(lm=lm, max_depth=2, trajectory=path).completion("q", "text")
+    old = call_key("rlm_query:None", [{"role": "user", "content": "a\na str of 1 character in 1 line"}])
+    key = json.loads(path.read_text().splitlines()[1])["code_blocks"][0]["result"]["rlm_calls"][0]["key"]
+    path.write_text(path.read_text().replace(key, old))
+    child = {"type": "child", "key": old, "root_model": "m", "turn": None, "order": 9, "response": "1", "iteration": 2}
+    partial_of(path).write_text(json.dumps(child) + "\n")
+    lm = ScriptedLM(["```repl\nFINAL(2)\n```"])
+    assert RLM(lm=lm, max_depth=2).resume(path, "text").answer == "2"
 
 
 def test_turns_of_child_runs_count_at_each_depth(tmp_path: Path) -> None:
