@@ -55,7 +55,7 @@ def compact(
             url, segment_bytes=segment_bytes, frame_bytes=frame_bytes, filters=not no_filters, allow=allow or (),
             store_options=options, progress=work["progress"],
         )  # fmt: skip
-    writing.print_root(manifest, url, as_json)
+    writing.print_stored(manifest, url, as_json)
 
 
 def parse_seconds(text: str) -> float:
@@ -83,26 +83,23 @@ def gc(
         print(json.dumps(asdict(report)))
         return
     verb = "would remove" if dry_run else "removed"
-    removed = [_count(report.generations, "version"), _count(report.segments, "segment"), _count(report.pages, "page")]
-    removed.append(_count(report.filters, "filter"))
-    if report.temporaries:
-        removed.append(_count(report.temporaries, "unfinished file"))
-    removed.append(f"{report.bytes:,} bytes")
-    print_line(f"{report.url}: {verb} {', '.join(removed)}; {report.kept_generations:,} versions stay")
+    counts = {"version": report.generations, "segment": report.segments, "page": report.pages, "filter": report.filters}
+    counts |= {"unfinished file": report.temporaries} if report.temporaries else {}
+    removed = ", ".join(_count(number, noun) for noun, number in counts.items())
+    print_line(f"{report.url}: {verb} {removed}, {report.bytes:,} bytes; {report.kept_generations:,} versions stay")
 
 
 def history(url: Url, s3: S3, as_json: AsJson = False) -> None:
     """List the versions of the context at URL: time, characters, documents, and the changes in both."""
-    options = existing_options(url, s3)
     characters = documents = 0
-    is_known = False  # whether the version before a row is there; `gc` may have removed it
-    for root in list_versions(url, store_options=options):
+    has_previous = False  # whether the version before a row is there; `gc` may have removed it
+    for root in list_versions(url, store_options=existing_options(url, s3)):
         count = root.documents.documents if root.documents else 0
         row = {"version": root.generation, "created": root.created, "characters": root.characters, "documents": count}
         change = f"{root.characters - characters:+,} characters, {count - documents:+,} documents"
         line = f"{root.generation:>8} {root.created} {root.characters:>15,} {count:>9,}"
-        print_record(as_json, row, f"{line}  {change}" if is_known or root.generation == 1 else line)
-        characters, documents, is_known = root.characters, count, True
+        print_record(as_json, row, f"{line}  {change}" if has_previous or root.generation == 1 else line)
+        characters, documents, has_previous = root.characters, count, True
 
 
 def restore(
@@ -114,7 +111,7 @@ def restore(
 ) -> None:
     """Make an earlier version of the context at URL the newest one; the versions in between stay."""
     options = existing_options(url, s3)
-    writing.print_root(restore_version(url, version, allow=allow or (), store_options=options), url, as_json)
+    writing.print_stored(restore_version(url, version, allow=allow or (), store_options=options), url, as_json)
 
 
 def update(
@@ -134,7 +131,7 @@ def update(
         read = partial(read_json_lines, text_field=text_field, name_field=name_field, encoding=encoding)
         rows = (row for name in sources for row in read(Path(name).expanduser()))
         manifest = update_documents(url, rows, store_options=options)
-    writing.print_root(manifest, url, as_json)
+    writing.print_stored(manifest, url, as_json)
 
 
 def sync(
@@ -215,8 +212,8 @@ def verify(
     With --forgotten, list the objects that still hold a text, and exit with 1 if there are any.
     """
     if forgotten:
-        if generation is not None:
-            raise click.BadParameter("--forgotten looks at every version: leave out --generation")
+        if generation is not None or allow:
+            raise click.BadParameter("--forgotten looks at all objects below URL: leave out --generation and --allow")
         _list_leftovers(url, forgotten, s3, as_json)
         return
     options = existing_options(url, s3)

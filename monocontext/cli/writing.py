@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -26,6 +26,7 @@ from monocontext.writing.index_in_place import index as index_objects
 from monocontext.writing.inputs import Source
 from monocontext.writing.publish import append as append_to
 from monocontext.writing.publish import publish
+from monocontext.writing.segments import FRAME_BYTES
 from monocontext.writing.upkeep.compact import add_filters
 
 Places = Annotated[list[str], Argument(metavar="SRC... URL", help="Files, folders, - (stdin); then the context's URL.")]
@@ -55,7 +56,7 @@ def input_options(
     text_field: Annotated[str, Option(metavar="FIELD", help="With --documents: the field with the text.")] = "text",
     name_field: Annotated[str | None, Option(metavar="FIELD", help="The field with the name; else a number.")] = None,
 ) -> Callable[[list[str]], dict[str, Any]]:
-    """The options of sources. Returns a function from their names to the keywords of `publish` and `append`."""
+    """The options of sources. Returns a function that turns their names into keywords of `publish` and `append`."""
     fields = {"text_field": text_field, "name_field": name_field, "encoding": encoding}
     return lambda names: {
         "sources": _sources(names, documents is not None, fields), "encoding": encoding, "errors": errors,
@@ -86,7 +87,7 @@ def upload(
             url=url, frame_bytes=frame_bytes, segment_bytes=segment_bytes, codec=codec, filters=not no_filters,
             replace=replace, store_options=options, **inputs(sources), **work,
         )  # fmt: skip
-    print_root(manifest, url, as_json)
+    print_stored(manifest, url, as_json)
 
 
 def append(
@@ -105,7 +106,7 @@ def append(
             url=url, segment_bytes=segment_bytes, filters=not no_filters, store_options=options, **inputs(sources),
             **work,
         )  # fmt: skip
-    print_root(manifest, url, as_json)
+    print_stored(manifest, url, as_json)
 
 
 def index(
@@ -128,43 +129,41 @@ def index(
     With --filters and no SRC: add the search filters that the context at DEST lacks. Its text stays as it is.
     """
     if filters and len(places) == 1:
-        if replace:
-            raise click.BadParameter("--replace needs sources: --filters alone does not change the text")
-        _add_missing_filters(places[0], rebuild, allow, s3, as_json)
+        if replace or dask or frame_bytes != FRAME_BYTES:
+            raise click.BadParameter("--replace, --frame-bytes and --dask need sources: --filters alone keeps the text")
+        _add_missing_filters(places[0], rebuild, allow or (), s3, as_json)
         return
-    if rebuild:
-        raise click.BadParameter("--rebuild needs --filters and a URL alone: it writes the filters of a context again")
+    if rebuild or allow:
+        raise click.BadParameter("--rebuild and --allow need --filters and a URL alone: they are for stored contexts")
     sources, url, options = split_places(places, s3, of_sources=True)
     with storing("index", dask, sources) as work:
         manifest = index_objects(
             sources, url, frame_bytes=frame_bytes, filters=filters is not False, replace=replace, note=print_note,
             store_options=options, **work,
         )  # fmt: skip
-    print_root(manifest, url, as_json)
+    print_stored(manifest, url, as_json)
 
 
-def _add_missing_filters(url: str, rebuild: bool, allow: list[str] | None, s3: StoreOptions, as_json: bool) -> None:
-    """Add the search filters that a context lacks."""
+def _add_missing_filters(url: str, rebuild: bool, allow: Sequence[str], s3: StoreOptions, as_json: bool) -> None:
+    """Add the search filters that a context lacks, or with `rebuild` write all of them again."""
     options = options_of(url, s3)
     with storing("index --filters") as work:
-        manifest = add_filters(
-            url, rebuild=rebuild, allow=allow or (), store_options=options, progress=work["progress"]
-        )
-    print_root(manifest, url, as_json)
+        manifest = add_filters(url, rebuild=rebuild, allow=allow, store_options=options, progress=work["progress"])
+    print_stored(manifest, url, as_json)
 
 
 def split_places(
     places: list[str], s3: StoreOptions, *, of_sources: bool = False
 ) -> tuple[list[str], str, StoreOptions]:
-    """Split the arguments SRC... URL into sources, the URL of the context, and the options of its store; with
-    `of_sources` all options, since sources may then be URLs, too."""
+    """Split the arguments SRC... URL into the sources, the URL of the context, and options: those of its store, or with
+    `of_sources` all that were given, which the library divides between the stores."""
     *sources, url = places
     if not sources:
         raise click.BadParameter(f"expected one or more sources and then a URL, got only {url!r}")
     if text := next((name for name in sources if "://" not in name and is_stored_text(name)), None):
         raise click.BadParameter(f"{text} is a stored text, not a file to read: its URL comes last")
-    options = stored_options(url, s3, *(sources if of_sources else ()))
-    return sources, url, s3 if of_sources else options
+    own = stored_options(url, s3, *(sources if of_sources else ()))  # checks the URL also where all are passed on
+    return sources, url, s3 if of_sources else own
 
 
 def _sources(names: list[str], has_rows: bool, fields: dict[str, Any]) -> Iterable[Source]:
@@ -198,22 +197,21 @@ def _stream(paths: list[str | Path], has_rows: bool, fields: dict[str, Any]) -> 
 
 @contextmanager
 def storing(label: str, dask: str | None = None, sources: Iterable[str] = ()) -> Iterator[dict[str, Any]]:
-    """Yield the keywords `progress` and `executor` of a function that stores; report its errors as a command does."""
+    """Show progress, and yield `progress` and `executor` for a function that stores. `ValueError`: a usage error."""
     with progress_bar(label, _total_bytes(sources)) as progress, usage_errors(), workers(dask) as executor:
         yield {"progress": progress, "executor": executor}
 
 
 def _total_bytes(paths: Iterable[str]) -> int | None:
-    """The approximate size of files and folders in bytes; None for stdin, for URLs, and where no bar shows it."""
+    """The size of files and folders in bytes, about: globs and git are ignored. None for stdin, URLs, and no bar."""
     if not shows_progress():
         return None
     total = 0
-    for path in paths:
+    for path in map(os.path.expanduser, paths):
         if path == "-" or "://" in path:
             return None
         if os.path.isdir(path):
-            folder = Folder(path)
-            total += sum(os.path.getsize(os.path.join(folder.path, name)) for name in folder.files())
+            total += sum(os.path.getsize(os.path.join(path, name)) for name in Folder(path).files())
         elif os.path.exists(path):
             total += os.path.getsize(path)
     return total or None
@@ -230,8 +228,8 @@ def usage_errors() -> Iterator[None]:
         raise click.BadParameter(str(error)) from error
 
 
-def print_root(manifest: Manifest, url: str, as_json: bool) -> None:
-    """Print the size and version of a text that was stored."""
+def print_stored(manifest: Manifest, url: str, as_json: bool) -> None:
+    """Print the version and the size of a stored text."""
     if as_json:
         fields = ("generation", "characters", "text_bytes", "lines", "frames", "stored_bytes")
         print(json.dumps({"url": url, **{name: getattr(manifest, name) for name in fields}}))

@@ -45,7 +45,8 @@ def test_documents_are_removed_and_updated(cli: Cli, folder: Path, tmp_path: Pat
     assert cli("history", context).fine().out.splitlines()[1].endswith("-2 documents")
     assert cli("verify", "--forgotten", "last", context).code == 1
     assert cli("verify", "--forgotten", "last", context, "--json").json["objects"]
-    cli("verify", "--forgotten", "last", context, "--generation", "1").misused("leave out --generation")
+    for option in ("--generation=1", "--allow=s3://b"):
+        cli("verify", "--forgotten", "last", context, option).misused("leave out --generation and --allow")
     cli("verify", "--forgotten", "last", f"{context}-typo").refused("no object below")
     cli("rm", "--forget", "--document", "no such name", context).refused("forget without a name removes what is left")
     cli("rm", "--document", "z", context).fine()

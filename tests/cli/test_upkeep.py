@@ -88,8 +88,10 @@ def test_bad_input(cli: Cli, tmp_path: Path, context: Path) -> None:
     cli("compact", context, "--frame-bytes", "1G").misused("frame_bytes must be between")
     cli("gc", context, "--older-than", "7").misused("not a duration: '7'; examples are 90m, 36h and 7d")
     cli("gc", context, "--older-than=-7d").misused("not a duration")
-    cli("index", "--filters", "--replace", context).misused("--replace needs sources")
-    cli("index", tmp_path / "in.txt", tmp_path / "new", "--rebuild").misused("--rebuild needs --filters")
+    for option in ("--replace", "--frame-bytes=4K", "--dask=local"):
+        cli("index", "--filters", option, context).misused(" need sources: --filters alone keeps the text")
+    for option in ("--rebuild", "--allow=s3://b"):
+        cli("index", tmp_path / "in.txt", tmp_path / "new", option).misused("--rebuild and --allow need --filters and ")
 
 
 @pytest.mark.parametrize(
