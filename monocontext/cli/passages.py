@@ -83,16 +83,16 @@ search = make_command(_search, "search", kind=_SearchCommand)
 def _split_url(words: list[str]) -> tuple[list[str], str]:
     """The words and the URL, the first or last word that is no ` -word`. Raises a usage error if both may be it."""
     unwanted = [word for word in words if word.startswith(" -")]
-    words = [word for word in words if word not in unwanted] or words
-    first, last = len(words) > 1 and is_place(words[0]), is_place(words[-1])
-    if first and last:
-        first, last = "://" in words[0], "://" in words[-1]
-        if first == last:
-            raise click.BadParameter(
-                f"which is the text, {words[0]!r} or {words[-1]!r}? Write a word that is also a path as a phrase: "
-                f"'\"{words[-1]}\"'"
-            )
-    rest, url = (words[1:], words[0]) if first and not last else (words[:-1], words[-1])
+    wanted = [word for word in words if word not in unwanted]
+    if not wanted:
+        raise click.BadParameter("expected a URL before or after the words, got only words that must not occur")
+    first, last = wanted[0], wanted[-1]
+    first_rank, last_rank = (is_place(word) + ("://" in word) for word in (first, last))  # 2 for a URL, 1 for a path
+    if len(wanted) > 1 and first_rank == last_rank > 0:
+        raise click.BadParameter(
+            f"which is the text, {first!r} or {last!r}? Write a word that is also a path as a phrase: '\"{last}\"'"
+        )
+    rest, url = (wanted[1:], first) if first_rank > last_rank else (wanted[:-1], last)
     return rest + unwanted, url
 
 
@@ -111,8 +111,8 @@ def cite(
     start, stop = (int(match[1]), int(match[2])) if match else (0, 0)
     if not match or not 0 < stop - start <= _MOST_CITED:
         raise MonocontextError(
-            f"not a source: {source!r}; a source is START-STOP, optionally with @GENERATION and #CHECKSUM, and spans "
-            f"at most {_MOST_CITED:,} characters"
+            f"not a source: {source!r}; a source is START-STOP with START below STOP, optionally with @GENERATION and "
+            f"#CHECKSUM, and spans at most {_MOST_CITED:,} characters"
         )
     with Monocontext.open(url, allow=allow or (), **options_of(url, s3)) as context:
         text = str(context[start:stop])
@@ -122,14 +122,16 @@ def cite(
     if as_json:
         print(json.dumps({
             "stands": is_unchanged, "start": start, "stop": stop, "line": line, "sha256": _sha256(text), "text": text,
-            "cited_generation": match[3] and int(match[3]), "generation": generation,
+            "cited_generation": int(match[3]) if match[3] else None, "generation": generation,
         }))  # fmt: skip
     else:
         write_text(text if text.endswith("\n") else text + "\n")
     if is_unchanged is None:
         print_note("the source has no checksum, so the text may differ from what was cited")
     if is_unchanged is False:
-        raise MonocontextError(f"{url}: line {line}, characters {start} to {stop} differ from the cited text")
+        place = f"{url}: characters {start} to {stop} (line {line})"
+        advice = "the context has changed, or the source is of another one"
+        raise MonocontextError(f"{place} differ from the cited text: {advice}")
 
 
 def _is_unchanged(text: str, source: re.Match[str], generation: int | None) -> bool | None:

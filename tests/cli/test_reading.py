@@ -97,5 +97,6 @@ def test_it_prints_passages_best_first(cli: Cli, tmp_path: Path) -> None:
     for excluded in ("-silent", "-mail", "-host", "-film"):  # -m and -h are options, these are none
         assert cli("search", "keys", excluded, tmp_path / "ctx", "-m1").fine().out.endswith("keys are rotated\n")
     assert cli("search", "keys", tmp_path / "ctx", "-rotated").code == 1
+    cli("search", "-keys", "-rotated").misused("got only words that must not occur")
     wrong = cli("search", tmp_path / "ctx", "?!")
     assert (wrong.code, wrong.err.count("\n")) == (2, 1)
