@@ -66,7 +66,7 @@ def prompt(context: Texts) -> Prompt:
 
 
 def arguments(context: Texts) -> dict[str, Any]:
-    """Keyword arguments of `rlm.RLM` that give its code `context` (no GET). Add your own setup code after theirs."""
+    """Keyword arguments of `rlm.RLM` that give its code `context` (no GET). Put setup code of your own after this."""
     return {
         "custom_tools": {_NAME: {"tool": context, "description": _describe(context)}},
         "custom_sub_tools": {},  # children get their own prompt, not the whole text
@@ -76,7 +76,8 @@ def arguments(context: Texts) -> dict[str, Any]:
 
 def _describe(context: Texts) -> str:
     if not isinstance(context, LazyText):
-        return "The same as `context`, which is {sentence}. {access}".format_map(context.describe())
+        kind = context.describe()
+        return f"The same as `context`, which is {kind['sentence']}. {kind['access']}"
     return (
         f"The same text as `context`: {len(context):,} characters that are fetched where you look. It behaves as a "
         "str: context[a:b], context.find(x), `x in context`, context.lines[i:j], context.grep(pattern), "

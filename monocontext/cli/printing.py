@@ -1,4 +1,4 @@
-"""Print the output of commands. On a terminal, control characters in it are escaped."""
+"""Print the output of commands. Control characters in lines are escaped; in texts, only on a terminal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OPTIONS = (
 )
 _KEYWORD = rf"\b({'|'.join(_OPTIONS.split())})=(?:True\b|\['([^']*)'\]|'([^']*)'|(?=[\s,;:)]|$))"
 """A keyword of Python in a message of the library, such as `anonymous=True`, and its value."""
-_KEY_ADVICE = ("pass api_key= or", "give"), (", or pass api_key=", "")
+_KEY_ADVICE = (("pass api_key= or", "give"), (", or pass api_key=", ""))
 """Advice of messages to pass a key, which is no flag, and what replaces it."""
 _quiet = False
 _handler: logging.Handler | None = None  # prints the records of our loggers with `--verbose`
