@@ -1,14 +1,16 @@
 """Find values whose names say that they are secrets: `password=...`, `"apiKey": "..."`, `--token ...`. Does no I/O.
 
 A search has found a word such as `token`. The name around it is completed and judged, then each form is tried in which
-a value may follow. Above each stands its pattern.
+a value may follow. Above each stands its pattern. A finder returns None if the value has another form, so that the next
+one tries, and an empty list if this form holds no secret.
 """
 
 from __future__ import annotations
 
 import re
 import string
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from monocontext.sessions.secret_values import Strength, is_code, is_mixed, is_secret, looks_random, strength_of
 
@@ -18,11 +20,13 @@ Span = tuple[int, int]
 def find_named(text: str, start: int, stop: int) -> list[Span]:
     """The spans of secrets that belong to the name around the word from `start` to `stop`."""
     field = _read_field(text, start, stop)
-    forms = (_find_in_element, _find_beyond, _find_quoted, _find_listed, _find_in_prose, _find_on_lines, _find_bare)
-    for find in forms:
-        if field and (spans := find(field)) is not None:
-            return spans
-    return []
+    return _find_value(field, _find_in_element, _find_beyond) if field else []
+
+
+def _find_value(field: _Field, *first: Callable[[_Field], list[Span] | None]) -> list[Span]:
+    """The spans of secrets in the value of a field. The finders in `first` try before those of every value."""
+    finders = (*first, _find_quoted, _find_listed, _find_in_prose, _find_on_lines, _find_bare)
+    return next((spans for find in finders if (spans := find(field)) is not None), [])
 
 
 @dataclass(slots=True)
@@ -96,14 +100,18 @@ def _read_field(text: str, start: int, stop: int) -> _Field | None:
     if strength is Strength.NONE or (name == "PASS" and after["sep"] != "="):  # `PASS` in the report of a test
         return None
     name_end = after.end("prompt" if after["prompt"] else "close")
-    is_tight = after["sep"] == "=" and after.start("sep") <= name_end and after.end("sep") >= after.end()
     return _Field(
-        text, begin, text[begin - 1 : begin], name, name.upper() == name, remaining.startswith("-"), strength,
-        strength is Strength.PASSWORD, after.end("rest"), after["close"], after["sep"], after.end(), is_tight,
+        text=text, begin=begin, before=text[begin - 1 : begin], name=name, is_upper=name.upper() == name,
+        is_option=remaining.startswith("-"), strength=strength, is_password=strength is Strength.PASSWORD,
+        end=after.end("rest"), closing=after["close"], separator=after["sep"], value_at=after.end(),
+        is_tight=after["sep"] == "=" and after.start("sep") <= name_end and after.end("sep") >= after.end(),
     )  # fmt: skip
 
 
-# The forms. Each function returns None if the value has another form, and no span if it is no secret.
+def _secret_in(match: re.Match[str] | None, field: _Field) -> list[Span]:
+    """The span of the value that a form found, if it looks like a secret: the form alone does not make it one."""
+    return [match.span("value")] if match and is_secret(match["value"], field.strength, is_sure=False) else []
+
 
 _ELEMENT = _compile(r"""  # the rest of `<password id="1">`, and `value</` or `<![CDATA[value]]></`
     (?:["'\x20][^<>\n]{0,80})?>\s{0,40}<margin>\s{0,40}
@@ -114,9 +122,7 @@ def _find_in_element(field: _Field) -> list[Span] | None:
     """`<password>value</password>`"""
     may_be_one = field.before in ("<", "/", ":", '"', "'", ".")
     is_below = may_be_one and "<" in field.text[max(0, field.begin - 60) : field.begin]
-    element = _ELEMENT.match(field.text, field.end) if is_below else None
-    is_found = element and is_secret(element["value"], field.strength, is_sure=False)
-    return [element.span("value")] if element and is_found else None
+    return (_secret_in(_ELEMENT.match(field.text, field.end), field) or None) if is_below else None
 
 
 _BRIDGE = _compile(r"""  # from a name that is itself a value to the secret, perhaps after a field such as a type
@@ -131,7 +137,7 @@ _ELEMENT_VALUE = re.compile(r"(?P<value>[^<>\s](?:[^<>\n]{1,498}[^<>\s])?)</")
 
 
 def _find_beyond(field: _Field) -> list[Span] | None:
-    """A name that is itself a value, as in `"name": "password", "value": ...`: moves the field on to the secret."""
+    """A name that is itself a value, as in `"name": "password", "value": ...`: the secret is further on."""
     following = field.text[field.value_at : field.value_at + 1]
     has_value = field.separator not in ("", " ", ">", ",", "(") and following not in ("", "\n")
     if has_value and field.before not in ('"', "'"):
@@ -140,11 +146,8 @@ def _find_beyond(field: _Field) -> list[Span] | None:
     if not bridge:
         return [] if field.separator == ">" else None
     if bridge[0].startswith("</"):
-        element = _ELEMENT_VALUE.match(field.text, bridge.end())
-        is_found = element and is_secret(element["value"], field.strength, is_sure=False)
-        return [element.span("value")] if element and is_found else []
-    field.value_at, field.separator, field.closing = bridge.end(), ":", ""
-    return None
+        return _secret_in(_ELEMENT_VALUE.match(field.text, bridge.end()), field)
+    return _find_value(replace(field, value_at=bridge.end(), separator=":", closing=""))
 
 
 _QUOTED = _compile(r"""  # b"value", SecretStr("value")
@@ -170,13 +173,11 @@ def _find_quoted(field: _Field) -> list[Span] | None:
 
 def _belongs(value: str, field: _Field) -> bool:
     """Whether a value in quotes is that of the name, though a blank, `(`, `|` or a word such as `is` separates them."""
-    separator = field.separator
-    if separator not in ("(", " ", " |") and not separator[:1].isalpha():
-        return True
-    is_assigned = separator == " " and (field.is_upper or field.follows_command())
-    if separator == " " and not field.is_password and not field.follows_command():
-        return False
-    return is_assigned or (is_mixed(value) and not any(c in value for c in ":(\\") and not field.name.endswith("pass"))
+    may_be_password = is_mixed(value) and not any(c in value for c in ":(\\") and not field.name.endswith("pass")
+    if field.separator == " ":
+        return field.follows_command() or (field.is_password and (field.is_upper or may_be_password))
+    is_loose = field.separator in ("(", " |") or field.separator[:1].isalpha()
+    return may_be_password or not is_loose
 
 
 _LIST = _compile(r"""  # the beginning of a list: `[`, `{"value",`, or `- value` on the next line
@@ -228,8 +229,7 @@ def _find_on_lines(field: _Field) -> list[Span] | None:
         return [block.span("value")] if is_token else []
     may_be_phrase = field.is_password and field.separator in (":", "：")
     phrase = _PHRASE.match(field.text, field.value_at) if may_be_phrase else None
-    is_found = phrase and any(map(str.isdigit, phrase[0])) and is_secret(phrase["value"], field.strength, is_sure=False)
-    return [phrase.span("value")] if phrase and is_found else None
+    return (_secret_in(phrase, field) or None) if phrase and any(map(str.isdigit, phrase[0])) else None
 
 
 _BARE = re.compile(r"(?P<value>[^\s\"'`]{1,400}+[A-Za-z0-9+/=_.-]{0,2000})")
@@ -269,10 +269,9 @@ def _find_bare(field: _Field) -> list[Span]:
 def _fills_line(field: _Field, end: int) -> bool:
     """Whether the line of a name and its value, which ends at `end`, has nothing else, as in a file of settings."""
     line = field.text.rfind("\n", max(0, field.begin - 200), field.begin) + 1
+    is_first = _LINE_START.match(field.text[max(line, field.begin - 100) : field.begin]) is not None
     following = field.text[end : end + 2]
-    if not _LINE_START.match(field.text[max(line, field.begin - 100) : field.begin]):
-        return False
-    return following[:1] in ("", "\n", "\r") or following in (" \n", "  ", " #")
+    return is_first and (following[:1] in ("", "\n", "\r") or following in (" \n", "  ", " #"))
 
 
 def _cut_off_next(value: str, field: _Field, is_line: bool) -> str:
