@@ -93,13 +93,13 @@ def read_session(store: Store, key: str) -> tuple[SessionInfo, list[bytes], str]
             if len(text) > _MOST_BYTES:
                 raise DamagedData(f"{name} holds more than {_MOST_BYTES:,} bytes, the limit of a session")
     except zstandard.ZstdError as error:
-        raise DamagedData(f"{name} cannot be decompressed: {error}; upload the session again") from None
+        raise DamagedData(f"{name} cannot be decompressed: {error}; remove it, then upload the session") from None
     head, *lines = bytes(text).split(b"\n")
     info = _parse(head, name)
     if not lines or lines.pop():
-        raise DamagedData(f"{name} is cut off: upload the session again")
+        raise DamagedData(f"{name} is cut off: remove it, then upload the session")
     if digest_of(lines) != info.content_sha256:
-        raise DamagedData(f"{name}: its records differ from its checksum: upload the session again")
+        raise DamagedData(f"{name}: its records differ from its checksum: remove it, then upload the session")
     return info, lines, blob.etag
 
 
