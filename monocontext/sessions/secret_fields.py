@@ -126,7 +126,7 @@ def _find_in_element(field: _Field) -> list[Span] | None:
 
 
 _BRIDGE = _compile(r"""  # from a name that is itself a value to the secret, perhaps after a field such as a type
-    (?:\\{0,7}["'],\s{0,60}<margin>\s{0,60}\\{0,7}["']\w{1,20}\\{0,7}["']:[ ]?\\{0,7}["'][\w.-]{0,40})?
+    (?:\\{0,7}["'],\s{0,60}<margin>\s{0,60}\\{0,7}["']\w{1,20}\\{0,7}["']:[ ]?\\{0,7}["'][\w.-]{0,40})??
     (?:\\{0,7}["'])?[ \t,/]{0,80}(?:(?<=["',\x20\t/])|\r?\n<margin>\s{0,60})(?:-{2}|\\{0,7}["'])?     # key", "
         (?i:value|default|content|secretstring|data|secret-string|body)(?![A-Za-z])\\{0,7}["']?     # value"
         \s{0,10}[:=]?\s{0,10}                                                                       # :

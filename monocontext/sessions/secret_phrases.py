@@ -21,7 +21,6 @@ _PARTS = {
     # Options whose values are short, or addresses: a longer one may be the key. Possessive, so the cost is linear.
     "OPTIONS": r"""(?: [ \t]{1,4}-{1,2}[\w-]{1,30} (?:=\S{0,15}(?=\s))?
         (?:[ \t]{1,4}(?!-)(?:\S{1,15}(?=\s)|[^\s:/@]{0,60}[:/@]\S{0,100}))?+ ){0,6}+ (?:=|[ \t]{1,4})["']?""",
-    # `echo`, and the format of `printf`
     "ECHO": r"""\b(?:echo|printf|print)\s{1,3}(?:-\w{1,3}\s{1,2})?(?:["']?%s[^\s"']{0,4}["']?\s{1,3})?["']?<NEW>""",
     "SUDO": r"sudo\s[^\n|;<]{0,60}?(?:-\w{0,3}S|--stdin)\b",  # `sudo -S`, which reads the password from stdin
 }
@@ -77,7 +76,7 @@ PHRASES = (
     Phrase(("redis-cli",), "redis-cli -a SECRET", r"\bredis-cli <ARGS> (?:-a|--pass)[ =]{1,2} <WORD>"),
     Phrase(("openssl",), "openssl enc -k SECRET", r"\bopenssl <ARGS> (?-i:-k|-K|-passwd)[ =]{1,2} <WORD>"),
     Phrase(("ldap",), "ldapsearch -w SECRET", r"\bldap[a-z]{3,8} <ARGS> (?-i:-w)[ =]{1,2} <WORD>"),
-    Phrase(("sqlcmd", "ipmitool", "zip"), "sqlcmd -U name -P SECRET", r"""
+    Phrase(("sqlcmd", "ipmitool", "zip", "unzip"), "sqlcmd -U name -P SECRET", r"""
         \b(?:sqlcmd|ipmitool|(?:un)?zip) <ARGS> (?-i:-P)[ =]{1,2} <WORD>"""),
     Phrase(("keytool", "jarsigner"), "keytool -list -storepass SECRET", r"""
         \b(?:keytool|jarsigner) <ARGS> -(?:store|key|src|dest)[a-z]{0,8}pass(?:wd|word)? [ =]{1,2} <WORD>"""),
@@ -141,8 +140,9 @@ PHRASES = (
         (?:log[ ]?in|credentials?|creds)\b[^\n]{0,12}?(?:with|as|are|is|:|=)? \s{0,2}[A-Za-z][\w.@-]{1,40}\s?/\s?
         (?P<secret> (?=[^\s/]{0,40}\d) (?=[^\s/]{0,40}[A-Za-z]) [^\s/,;:)"'.]{7,60} )
         (?=[\s,;)"'.]|$)(?!\.[a-z])""", kind="login"),
-    Phrase(('"kty"',), '{"kty": "EC", "crv": "P-256", "d": "SECRET"}', r"""
-        "kty"[^{}]{0,1500}? "[dk]"\s{0,3}:\s{0,3}" (?P<secret>[\w-]{16,2000})" """, kind="private-key"),
+    Phrase(('"kty"', '"d"', '"k"', '"p"', '"q"', '"dp"', '"dq"', '"qi"'), '{"kty": "EC", "d": "SECRET"}', r"""
+        (?: "kty"[^{}]{0,1500}? "[dk]" | "(?:[dkpq]|d[pq]|qi)" (?=\s{0,3}:\s{0,3}" (?: (?P<rest>[\w-]{80,2000})"
+        | [\w-]{16,2000}"[^{}]{0,1500}"kty" )) ) \s{0,3}:\s{0,3}" (?P<secret>[\w-]{16,2000})" """, kind="private-key"),
     Phrase(("mnemonic", "seed phrase", "seed_phrase", "seedphrase", "seed words", "recovery phrase", "recovery_phrase",
             "recoveryphrase"), "seed phrase: TWELVE WORDS", r"""
         (?: (?P<open>(?:mnemonic|seed|recovery)[ _]?(?:phrase|words)\b[^\n]{0,30}?(?:[:=]|\bis\b|\n))
