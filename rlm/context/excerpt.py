@@ -9,7 +9,7 @@ _BRACKETS = {list.__repr__: ("[", "]"), tuple.__repr__: ("(", ")"), set.__repr__
 _NOTE = re.compile(r"\n\.\.\. \[([\d,]+) characters omitted\] \.\.\.\n")
 _NOTE_CHARACTERS = 50  # the length of a note: a text that was cut once is not cut to the same length again
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
-VOLATILE = re.compile(r"<cell \d+\.\d+>|\b0x[0-9a-f]{6,16}\b")  # what equal outputs differ in: cell numbers, addresses
+VOLATILE = re.compile(r"<cell \d+\.\d+>| at 0x[0-9a-f]{6,16}(?=[>,])")  # cell numbers, and addresses in a repr
 _UNENCODABLE = re.compile(r"[\ud800-\udfff]")
 
 

@@ -31,9 +31,9 @@ def test_a_repeated_turn_leaves_nothing_in_the_history_and_the_next_is_told() ->
 
 
 def test_the_same_code_that_goes_on_is_no_repetition() -> None:
-    turns = [repl("n = globals().get('n', 0) + 1; n")] * (REPEATS_THAT_END + 3)
+    turns = [repl("n = globals().get('n', 0x100000) + 1; hex(n)")] * (REPEATS_THAT_END + 3)
     completion = RLM(lm=ScriptedLM([*turns, repl("FINAL(n)")])).completion("q", "text")
-    assert completion.answer == str(REPEATS_THAT_END + 3)
+    assert completion.answer == str(0x100000 + REPEATS_THAT_END + 3)
 
 
 @pytest.mark.parametrize(
