@@ -60,11 +60,8 @@ def test_places_that_a_command_cannot_mean(cli: Cli, command: list[str]) -> None
     cli(*command, "s3://", stdin=b"text").refused("s3://")
 
 
-def test_no_such_profile(cli: Cli, moto_s3: str) -> None:
+def test_no_such_profile_or_endpoint(cli: Cli, moto_s3: str) -> None:
     cli("info", f"s3://{moto_s3}/ctx", "--profile", "nobody").refused("nobody")
-
-
-def test_an_endpoint_that_does_not_answer(cli: Cli) -> None:
     cli("info", "s3://bucket/ctx", "--endpoint", "http://127.0.0.1:9").refused("s3://bucket/ctx", "127.0.0.1:9")
     cli("info", "s3://bucket/ctx", "--endpoint", "not a url").refused("endpoint")
 

@@ -45,14 +45,12 @@ def test_cat_takes_one_range(cli: Cli, uploaded: Path) -> None:
     cli("cat", uploaded, "--lines", "1:2:3").misused("1:2:3")
 
 
-@pytest.mark.parametrize(
-    ("source", "stands"),
-    [("0-4", None), ("0-4@7", None), ("0-4@1", True), ("0-4#" + "0" * 8, False), ("0-999999", False)],
-)
-def test_cite_says_what_it_knows(cli: Cli, uploaded: Path, source: str, stands: bool | None) -> None:
-    ran = cli("cite", uploaded, source, "--json")
-    assert (ran.json["stands"], ran.code) == (stands, 2 if stands is False else 0)
-    assert ("note: the source has no checksum" in ran.err) == (stands is None)
+def test_cite_says_what_it_knows(cli: Cli, uploaded: Path) -> None:
+    cited = {"0-4": None, "0-4@7": None, "0-4@1": True, "0-4#" + "0" * 8: False, "0-999999": False}
+    for source, stands in cited.items():
+        ran = cli("cite", uploaded, source, "--json")
+        assert (ran.json["stands"], ran.code) == (stands, 2 if stands is False else 0)
+        assert ("note: the source has no checksum" in ran.err) == (stands is None)
 
 
 def test_verify_lists_damage(cli: Cli, file: Path, tmp_path: Path) -> None:
@@ -98,5 +96,4 @@ def test_it_prints_passages_best_first(cli: Cli, tmp_path: Path) -> None:
         assert cli("search", "keys", excluded, tmp_path / "ctx", "-m1").fine().out.endswith("keys are rotated\n")
     assert cli("search", "keys", tmp_path / "ctx", "-rotated").code == 1
     cli("search", "-keys", "-rotated").misused("got only words that must not occur")
-    wrong = cli("search", tmp_path / "ctx", "?!")
-    assert (wrong.code, wrong.err.count("\n")) == (2, 1)
+    cli("search", tmp_path / "ctx", "?!").refused()

@@ -149,9 +149,10 @@ def test_head_has_seen_enough(
 
 
 def test_nobody_reads_the_version() -> None:
-    reading, writing = os.pipe()
-    os.close(reading)
-    done = subprocess.run(process("--version"), stdout=writing, stderr=subprocess.PIPE)
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(process("--version"), stdout=writer, stderr=subprocess.PIPE)
+    os.close(writer)
     assert (done.returncode, done.stderr) == (141, b"")
 
 
