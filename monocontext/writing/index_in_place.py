@@ -25,8 +25,7 @@ from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import ObjectInfo, Store, describe_left_out, get_bounded, list_usable
 from monocontext.writing.commit import Place, Staged, open_store_at, own_options, portable_place
 from monocontext.writing.decoding import HEAD_BYTES, Decoder, InputOptions, NotText, kind_of_file, packed_by
-from monocontext.writing.folder import Folder
-from monocontext.writing.folder import describe_left_out as describe_files
+from monocontext.writing.folder import Folder, first_of
 from monocontext.writing.publish import publish_written
 from monocontext.writing.segments import FRAME_BYTES, SegmentLayout, Written, cut_frames
 from monocontext.writing.shares import SHARE_BYTES, Target, cut_shares, join_shares, open_ended
@@ -150,8 +149,8 @@ def _listed(store: Store, note: Callable[[str], None]) -> list[ObjectInfo]:
         folder = Folder(parse(store.url).path)
         for _ in folder.files():  # which fills `left_out`
             pass
-        if folder.left_out:
-            note(f"{store.url}: {describe_files(folder.left_out)}")
+        if entries := [f"{name} ({reason})" for name, reason in folder.left_out.items()]:
+            note(f"{store.url}: left out {first_of(entries)}")
     return infos
 
 
