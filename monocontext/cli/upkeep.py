@@ -164,6 +164,7 @@ def sync(
 
 
 def _print_synced(synced: Synced, url: str, dry_run: bool, as_json: bool) -> None:
+    """Print the changes that a sync made or, with `dry_run`, would make."""
     changes = {"added": synced.added, "changed": synced.changed, "deleted": synced.deleted}
     version = synced.root.generation if synced.root else None
     if as_json:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import click
 
@@ -177,33 +177,32 @@ def _sources(names: list[str], has_rows: bool, fields: dict[str, Any]) -> Iterab
             f"{location} is not a file here: `monocontext sync {location} URL` stores its objects as documents, and "
             f"`monocontext index {location} URL` refers to them without a copy"
         )
-    paths = [name if name == "-" else Path(name).expanduser() for name in names]
-    if not has_rows and "-" not in names:
-        return cast("list[Source]", paths)  # a list, so that documents of the same name can be told apart
-    return _stream(paths, has_rows, fields)
+    if has_rows:
+        return (documents(read_json_lines(Path(name).expanduser(), **fields)) for name in names)
+    if "-" in names:
+        return _with_stdin(names)
+    return [Path(name).expanduser() for name in names]  # a list, so that documents of the same name can be told apart
 
 
-def _stream(paths: list[str | Path], has_rows: bool, fields: dict[str, Any]) -> Iterator[Source]:
-    """Yield the documents of each file of JSON lines, or each file and the pieces of stdin."""
-    for path in paths:
-        if has_rows:
-            yield documents(read_json_lines(path, **fields))
-        elif isinstance(path, Path):
-            yield path
-        else:
-            while data := sys.stdin.buffer.read(PIECE_BYTES):
-                yield data
+def _with_stdin(names: list[str]) -> Iterator[Source]:
+    """Yield the files of these names, and for `-` the pieces of stdin."""
+    for name in names:
+        if name != "-":
+            yield Path(name).expanduser()
+            continue
+        while data := sys.stdin.buffer.read(PIECE_BYTES):
+            yield data
 
 
 @contextmanager
 def storing(label: str, dask: str | None = None, sources: Iterable[str] = ()) -> Iterator[dict[str, Any]]:
-    """Show progress, and yield `progress` and `executor` for a function that stores. `ValueError`: a usage error."""
+    """Show progress, report usage errors, and yield `progress` and `executor` for a function that stores."""
     with progress_bar(label, _total_bytes(sources)) as progress, usage_errors(), workers(dask) as executor:
         yield {"progress": progress, "executor": executor}
 
 
 def _total_bytes(paths: Iterable[str]) -> int | None:
-    """The size of files and folders in bytes, about: globs and git are ignored. None for stdin, URLs, and no bar."""
+    """Roughly the bytes of files and folders, globs and git ignored; None for stdin, for URLs, and if no bar shows."""
     if not shows_progress():
         return None
     total = 0

@@ -176,8 +176,7 @@ def _belongs(value: str, field: _Field) -> bool:
     may_be_password = is_mixed(value) and not any(c in value for c in ":(\\") and not field.name.endswith("pass")
     if field.separator == " ":
         return field.follows_command() or (field.is_password and (field.is_upper or may_be_password))
-    is_loose = field.separator in ("(", " |") or field.separator[:1].isalpha()
-    return may_be_password or not is_loose
+    return may_be_password or not (field.separator in ("(", " |") or field.separator[:1].isalpha())
 
 
 _LIST = _compile(r"""  # the beginning of a list: `[`, `{"value",`, or `- value` on the next line
