@@ -311,8 +311,8 @@ def open_project(
     if project is None:
         projects = archive.projects()
         if len(projects) != 1:
-            names = ", ".join(projects[:10]) or "none"
-            raise NotFound(f"{archive.url} has sessions of {len(projects)} projects, pass one as project=: {names}")
+            advice = f"pass one as project=: {', '.join(projects[:10])}" if projects else "upload a session first"
+            raise NotFound(f"{archive.url} has sessions of {len(projects)} projects, {advice}")
         project = projects[0]
     return archive.project(project).context(since, until, sessions=sessions, **cast(TextOptions, text_options))
 

@@ -78,7 +78,7 @@ def find_sessions(name: str, agent: str | None = None) -> list[SessionFile]:
     results = [file for file in discover_sessions(agent) if file.session_id.startswith(name)]
     mains = {file.session_id.partition("/")[0] for file in results}
     if not results:
-        raise NotFound(f"no session {name!r} on this machine: give a file, or the beginning of an id")
+        raise NotFound(f"no session {name!r} on this machine: give its id, or the beginning of it")
     if len(mains) > 1:
         raise NotFound(f"{len(mains)} ids begin with {name!r}, give more of one: {', '.join(sorted(mains)[:3])}...")
     return results

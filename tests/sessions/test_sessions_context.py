@@ -99,7 +99,7 @@ def test_what_opening_costs(tmp_path: Path) -> None:
 
 def test_projects_are_named_or_refused(tmp_path: Path) -> None:
     store = open_store(tmp_path / "a")
-    with pytest.raises(NotFound, match="0 projects"):
+    with pytest.raises(NotFound, match="0 projects, upload a session first"):
         open_project(store)
     upload_session(store, recognize_session(small(1, cwd="/x/one").write(tmp_path)))
     assert len(open_project(store)) > 0
