@@ -30,6 +30,7 @@ def read_step(line: Mapping[str, Any]) -> Step:
         line["iteration"], prompt, root_reply(line), tuple(map(_read_cell, line["code_blocks"])),
         line["final_answer"], _text(line.get("notice") or "") or None,
         thinking_seconds=_amount(line.get("thinking_seconds")) or 0.0,
+        start_seconds=_amount(line.get("start_seconds")) or 0.0,
         seconds=_amount(line.get("iteration_time")) or 0.0, reason=line.get("reason"),
         refusal=cast("Refusal", _text(line.get("refusal") or "")), repeats=_count(line.get("repeats")),
     )  # fmt: skip

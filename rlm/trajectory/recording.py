@@ -137,8 +137,9 @@ class Recording:
 
     @property
     def seconds(self) -> float:
-        """The duration of the turns of the open question."""
-        return sum(line.get("iteration_time") or 0.0 for line in self.open_lines)
+        """The duration of the open question up to its last turn that ended, with what passed between turns."""
+        steps = [decoding.read_step(line) for line in self.open_lines]
+        return max([sum(step.seconds for step in steps), *(step.start_seconds + step.seconds for step in steps)])
 
     def steps(self) -> list[Step]:
         """All recorded turns, as far as the loop needs them to go on."""

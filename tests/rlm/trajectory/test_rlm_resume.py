@@ -235,6 +235,7 @@ def test_a_call_whose_code_was_interrupted_runs_unpaid(tmp_path: Path, monkeypat
         (1, ("prompt", 0, "content"), []), (1, ("code_blocks", 0, "code"), None), (1, ("notice",), 1),
         (1, ("code_blocks", 0, "result", "stdout"), None), (1, ("code_blocks", 0, "result", "stderr"), 1),
         (1, ("code_blocks", 0, "result", "locals"), [1]), (1, ("iteration_time",), "x"), (1, ("model",), 1),
+        (1, ("start_seconds",), "x"),
         (1, ("code_blocks", 0, "result", "rlm_calls", 0, "usage_summary"), {}), (1, ("response",), []),
         (1, ("response",), ...), (1, ("code_blocks",), ...), (1, ("final_answer",), ...), (1, ("iteration",), ...),
         (1, ("code_blocks", 0, "result", "rlm_calls", 0, "iterations"), [1]),
@@ -335,6 +336,15 @@ def test_child_runs_that_an_earlier_version_recorded(tmp_path: Path) -> None:
     partial_of(path).write_text(json.dumps(child) + "\n")
     lm = ScriptedLM(["```repl\nFINAL(2)\n```"])
     assert RLM(lm=lm, max_depth=2).resume(path, "text").answer == "2"
+
+
+def test_seconds_between_turns_count(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    RLM(lm=ScriptedLM(["```repl\nx = 1\n```", "none"]), max_iterations=1, trajectory=path).completion("q", "text")
+    *before, last = path.read_text().splitlines()
+    ended = json.loads(last) | {"reason": "max_seconds", "start_seconds": 59.9, "iteration_time": 0.2}
+    path.write_text("\n".join([*before, json.dumps(ended), ""]))
+    assert RLM(lm=ScriptedLM([]), max_seconds=60).resume(path, "text").answer == "none"
 
 
 def test_turns_of_child_runs_count_at_each_depth(tmp_path: Path) -> None:
