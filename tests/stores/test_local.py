@@ -223,10 +223,7 @@ def test_a_context_with_something_else_in_the_place_of_a_root(store: LocalStore,
     """`manifest.json` as a pipe: the loop that brings it up to date never ended."""
     publish("text\n", store)
     special(Path(store.url.removeprefix("file://")) / key, kind)
-    changes: list[Callable[[], object]] = [
-        *(lambda: append("more\n", store), lambda: publish("other\n", store, replace=True)),
-        lambda: compact(store),
-    ]
+    changes: list[Any] = [lambda: append("m", store), lambda: publish("o", store, replace=True), lambda: compact(store)]
     for change in changes:
         with pytest.raises(AccessDenied, match=f"{key} is a .*{kind}, not a file"):
             change()

@@ -99,9 +99,8 @@ class Streams:
     def _predict(self, stream: _Walk | _Stride, room: int) -> list[tuple[int, int]]:
         """The next reads of a stream that were not predicted before, as far ahead as it may be."""
         reads_ahead = min(stream.reads_ahead, max(stream.reads // 4, 1))
-        wanted_characters = (
-            reads_ahead - 0.5
-        ) * stream.unit  # reads of a walk differ in length, so half of one may be missing
+        # Reads of a walk differ in length, so half of one may be missing.
+        wanted_characters = (reads_ahead - 0.5) * stream.unit
         results: list[tuple[int, int]] = []
         while stream.ahead < wanted_characters:
             start, stop = stream.following()

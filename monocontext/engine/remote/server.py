@@ -110,10 +110,8 @@ class ReaderServer:
         """The next frames of a pass, at least one if there is one, of about as many bytes as it asks for."""
         reader = self._reader
         start, stop = self._range(fields, _LARGEST)
-        size_bytes, only = (
-            wire.check_int(fields, "bytes", 1, wire.MAX_BATCH_BYTES),
-            self._named_candidates(fields, start, stop),
-        )
+        size_bytes = wire.check_int(fields, "bytes", 1, wire.MAX_BATCH_BYTES)
+        only = self._named_candidates(fields, start, stop)
         reverse = fields.get("reverse") is True
         frames = reader.frames(
             start, stop, reverse=reverse, eager=fields.get("eager") is True, only=only, logged=False,

@@ -166,9 +166,10 @@ class S3Store(StoreBase):
             paginator = client.get_paginator("list_objects_v2")
             pages = iter(paginator.paginate(Bucket=self._bucket, Prefix=self._root + prefix))
         result = self._read_pages(pages, url, left_out)
-        return (
-            result if ordered else iter(sorted({info.key: info for info in result}.values(), key=lambda info: info.key))
-        )
+        if ordered:
+            return result
+        by_key = {info.key: info for info in result}
+        return iter([by_key[key] for key in sorted(by_key)])
 
     def _read_pages(self, pages: Iterator[Any], url: str, left_out: builtins.list[str]) -> Iterator[ObjectInfo]:
         while True:

@@ -144,6 +144,8 @@ def delete(
         for raws in _earlier_names(store, base) if forget and missing else ():
             earlier = matching(raws)
             missing = [name for name in missing if not earlier[name]]
+            if not missing:
+                break
         if missing:
             remedy = "; if it was deleted before, forget without a name removes what is left" if forget else ""
             raise NotFound(f"no document is named {missing[0]!r} or matches that glob{remedy}")
