@@ -124,17 +124,6 @@ def test_resume_of_the_class_takes_models_limits_and_a_small_context_from_the_fi
     assert completion.trajectory[0]["budget"]["calls"] == 7
 
 
-def test_budgets_go_on_where_they_were(tmp_path: Path) -> None:
-    path = tmp_path / "run.jsonl"
-    turn = "```repl\nprint(llm_query('x'))\n```"
-    with pytest.raises(ScriptExhausted):
-        RLM(lm=ScriptedLM([turn, turn]), sub_lm=ScriptedLM(str.upper), trajectory=path).completion("q", "text")
-    lm = ScriptedLM([turn, turn])
-    completion = RLM(lm=lm, sub_lm=ScriptedLM(str.upper), max_calls=6).resume(path, "text")
-    assert (completion.reason, completion.usage.calls, len(lm.calls)) == ("max_calls", 6, 1)
-    assert completion.iterations == 3
-
-
 def test_what_cannot_be_resumed_says_so_in_one_line(tmp_path: Path, lazy: Any) -> None:
     missing, empty, foreign, run = (tmp_path / name for name in ("no", "empty", "foreign", "run.jsonl"))
     empty.write_text("")
@@ -235,10 +224,9 @@ def test_a_call_whose_code_was_interrupted_runs_unpaid(tmp_path: Path, monkeypat
         (1, ("prompt", 0, "content"), []), (1, ("code_blocks", 0, "code"), None), (1, ("notice",), 1),
         (1, ("code_blocks", 0, "result", "stdout"), None), (1, ("code_blocks", 0, "result", "stderr"), 1),
         (1, ("code_blocks", 0, "result", "locals"), [1]), (1, ("iteration_time",), "x"), (1, ("model",), 1),
-        (1, ("start_seconds",), "x"),
         (1, ("code_blocks", 0, "result", "rlm_calls", 0, "usage_summary"), {}), (1, ("response",), []),
         (1, ("response",), ...), (1, ("code_blocks",), ...), (1, ("final_answer",), ...), (1, ("iteration",), ...),
-        (1, ("code_blocks", 0, "result", "rlm_calls", 0, "iterations"), [1]),
+        (1, ("code_blocks", 0, "result", "rlm_calls", 0, "iterations"), [1]), (1, ("start_seconds",), "x"),
     ],
 )  # fmt: skip
 def test_a_field_that_is_missing_or_of_another_type_is_a_trajectory_error(
