@@ -1,4 +1,4 @@
-"""Open the place of a context, and commit a change of it as its next generation. All writers use `commit`.
+"""Open the store at a place, and `commit` a change of its context as the next generation, as all writers do.
 
 `generations/<N>.json` is written once, create-only: the writer that creates it has committed generation N.
 `manifest.json` is a copy of the newest root. It may lag after a crash; the next writer repairs it.
@@ -53,10 +53,11 @@ ATTEMPTS = 100  # the most roots on which a change is made again because another
 _COPY_ATTEMPTS = 20  # the most times that `manifest.json` is read and written again
 _REFUSALS = 3  # the most times that a server refuses a write although nobody else has written
 _LONGEST_PAUSE_SECONDS = 0.2  # writers that lost pause for a random time, up to this one
+_proven: set[str] = set()  # servers that have refused a create-only write over an object
 
 
 def check_order(sources: object, url: Place) -> None:
-    """Raises `InvalidUrl` where the arguments come in the other order: the place has lines, or the text is a URL."""
+    """Raise `InvalidUrl` if the arguments were swapped: `url` has several lines, or the text is only a URL."""
     if isinstance(url, str) and "\n" in url:
         raise InvalidUrl(f"the URL is a text of several lines ({url[:40]!r}): the order is (text, url)")
     if isinstance(sources, str) and _ADDRESS.fullmatch(sources):
@@ -64,7 +65,7 @@ def check_order(sources: object, url: Place) -> None:
 
 
 def portable_place(url: Place) -> str | Store:
-    """The place as a worker can open it that has another working directory: a relative path becomes absolute."""
+    """The place with an absolute path, so that workers can open it from another working directory."""
     if not isinstance(url, str | os.PathLike):
         return url
     location = os.fspath(url)
@@ -72,7 +73,7 @@ def portable_place(url: Place) -> str | Store:
 
 
 def own_options(url: Place, options: StoreOptions | None) -> StoreOptions:
-    """Those of `options`, which may also be for sources elsewhere, that the place `url` takes."""
+    """The options that concern the place `url`, without those that are for sources elsewhere."""
     return options_for(url, options or {}) if isinstance(url, str | os.PathLike) else {}
 
 
@@ -90,36 +91,47 @@ def open_store_at(url: Place, options: StoreOptions | None = None) -> Iterator[S
 
 
 class Staged(StoreWrapper):
-    """A store that remembers the objects that one writer has put and that no committed root names yet.
+    """A store that remembers which objects a writer has put before its commit, while no root names them.
 
-    `gc` without a grace period commits a fence and removes such objects. `once` knows what the fence took.
+    `gc` without a grace period commits a root as a fence, then removes such objects. The writer finds the fence in its
+    next attempt: all that it put before is then `fenced`, and no root may name it.
     """
 
-    def __init__(self, store: Store):
+    def __init__(self, store: Store, fence: int):
         super().__init__(store)
         self.keys: set[str] = set()
         self.fenced: set[str] = set()  # those of the keys that `gc` may have removed
-        self.has_steps = False  # a change in steps leaves objects that the root does not name
-        self.fence = 0  # the generation of the newest fence
-        self._made: dict[Hashable, tuple[Any, set[str]]] = {}
+        self.has_steps = False  # whether objects may have been put that the final root does not name
+        self.fence = fence  # the generation of the newest fence
+        self._results: dict[Hashable, tuple[Any, set[str]]] = {}  # of `once`, each with the keys that it put
 
-    def once(self, name: Hashable, make: Callable[[], _T], *, again: bool) -> _T:
-        """The result of `make`, which stores objects: that of an earlier attempt with this name, if there is one.
+    def once(self, name: Hashable, make: Callable[[], _T], *, repeatable: bool) -> _T:
+        """Call `make`, which puts objects, or return the result of an earlier attempt under the same name.
 
-        If a fence came in between, `make` is called again, or `AlreadyExists` is raised if it cannot be (`again`).
+        If a fence came in between, `make` is called again. Raises `AlreadyExists` then if it is not `repeatable`.
         """
-        result, keys = self._made.get(name, (None, self.fenced))
-        if name in self._made and not keys & self.fenced:
-            return cast("_T", result)
-        if name in self._made and not again:
-            raise self._removed()
+        if name in self._results:
+            result, keys = self._results[name]
+            if not keys & self.fenced:
+                return cast("_T", result)
+            if not repeatable:
+                raise self._removed()
         before = set(self.keys)
         created = make()
-        self._made[name] = created, self.keys - before
+        self._results[name] = created, self.keys - before
         return created
 
+    def begin_again(self, base: Manifest | None, attempt: int) -> None:
+        """Pause before another attempt, on the newest root `base`, and note a fence in it."""
+        self.has_steps = True
+        time.sleep(random.uniform(0, min(0.005 * 2**attempt, _LONGEST_PAUSE_SECONDS)))
+        fence = base.history.fence if base else 0
+        if fence > self.fence:
+            self.fenced |= self.keys
+        self.fence = fence
+
     def check(self, root: Manifest) -> None:
-        """Raise `AlreadyExists` if a root names an object that may be gone (1 GET an index page)."""
+        """Raise `AlreadyExists` if a root names a fenced object (1 GET an index page)."""
         if {id_in(key) for key in self.fenced} & named_objects(self, root):
             raise self._removed()
 
@@ -134,8 +146,8 @@ class Staged(StoreWrapper):
         return self.store.put(key, data, if_absent=if_absent, if_match=if_match)
 
     def discard(self, root: Manifest | None) -> None:
-        """Remove what was put, except what a root names (1 DELETE each, and 1 GET for each index page of the root). An
-        object that cannot be removed stays until `gc` removes it."""
+        """Remove all that was put, except what `root` names (1 DELETE each, 1 GET for each index page of the root).
+        Objects that cannot be removed stay until `gc` runs."""
         with suppress(MonocontextError):
             named = named_objects(self.store, root) if root is not None else set()
             for key in sorted(self.keys):
@@ -145,57 +157,50 @@ class Staged(StoreWrapper):
 
 
 _Change = Callable[[Manifest | None, Staged], Manifest | None]
-"""Makes the next root from the newest one, or None, and stores what it names; None to change nothing."""
+"""Gets the newest root, or None for a new context. Puts objects and returns a root that names them, or None for no
+change."""
 
 
 def commit(store: Store, change: _Change) -> Manifest | None:
-    """Make `change(newest, store)` the next generation, and return the committed root; the newest one if it is None.
+    """Commit the root that `change` makes from the newest one, and return it; the newest one if it makes none.
 
     If another writer commits first, or `gc` removes objects of the root meanwhile, `change` is called again with the
-    newest root (`Staged.once` keeps what need not be stored again). What no root names in the end is removed.
+    newest root; `Staged.once` keeps what need not be stored again. In the end, objects that no root names are removed.
 
-    While old roots are removed, the number of a generation that others have passed may be free again: a root under such
-    a number is removed, and `change` is called again. Raises `ContextChanged` if it is too late to tell, `StoreFailure`
-    after `ATTEMPTS` lost attempts, `Unsupported` for a server that ignores conditions. Cost: 5 requests and those of
-    `change`.
+    Raises `StoreFailure` after `ATTEMPTS` lost attempts, `Unsupported` for a server that ignores conditions, and
+    `ContextChanged` if `gc` removed so many roots that it is unknown whether the new one counts. Cost: 5 requests and
+    those of `change`.
     """
-    staged = Staged(store)
     base = read_newest(store)
+    staged = Staged(store, base.history.fence if base else 0)
     for attempt in range(ATTEMPTS):
         if attempt:
-            staged.has_steps = True
-            time.sleep(random.uniform(0, min(0.005 * 2**attempt, _LONGEST_PAUSE_SECONDS)))
-        fence = base.history.fence if base else 0
-        if attempt and fence > staged.fence:
-            staged.fenced |= staged.keys
-        staged.fence = fence
+            staged.begin_again(base, attempt)
         try:
             root = change(base, staged)
             if staged.fenced and root is not None:
                 staged.check(root)
-        except NotFound:
-            newest = None if base is None else read_newest(store)
+        except Exception as error:
+            newest = read_newest(store) if base is not None and isinstance(error, NotFound) else None
             if base is None or newest is None or newest.generation <= base.generation:
                 staged.discard(None)
                 raise
-            base = newest  # it replaced objects that `change` has read
+            base = newest  # the objects that `change` missed may have been removed since this commit
             continue
-        except Exception:
-            staged.discard(None)
-            raise
         if root is None:
             staged.discard(None)
             return base
         root, data = _next_root(staged, root, base)
-        lost = _put_root(staged, root, data)
-        if lost is None:
+        winner = _put_root(staged, root, data)
+        if winner is None:
             filters = {key for ref in root.filters if isinstance(ref, FilterRef) for key in ref.keys}
-            if staged.has_steps or any(key.startswith("filters/") and key not in filters for key in staged.keys):
-                staged.discard(root)  # there are objects of the steps, or filters that were joined
+            has_joined_filters = any(key.startswith("filters/") and key not in filters for key in staged.keys)
+            if staged.has_steps or has_joined_filters:
+                staged.discard(root)
             return root
         event = "%s: someone else wrote generation %d; starting again from %d"
-        log.note(log.INFO, event, store.url, root.generation, lost.generation)
-        base = lost
+        log.note(log.INFO, event, store.url, root.generation, winner.generation)
+        base = winner
     staged.discard(None)
     newest_number = base.generation if base else 0
     raise StoreFailure(
@@ -207,7 +212,7 @@ def commit(store: Store, change: _Change) -> Manifest | None:
 def commit_at(
     url: Place, options: StoreOptions | None, purpose: str, change: Callable[[Manifest, Staged], Manifest | None]
 ) -> Manifest:
-    """`commit` for a change of a context that must be there. Raises `NotFound`, which names the purpose."""
+    """Open a context that must exist, and commit a change. Raises `NotFound`; `purpose` ends its message."""
 
     def checked(base: Manifest | None, staged: Staged) -> Manifest | None:
         if base is None:
@@ -222,8 +227,8 @@ def commit_at(
 
 def _put_root(staged: Staged, root: Manifest, data: bytes) -> Manifest | None:
     """Write a root and its copy. Returns None if it is committed, else the newest root of other writers."""
-    store, key, refusals = staged.store, generation_key(root.generation), 0
-    while True:
+    store, key, etag = staged.store, generation_key(root.generation), None
+    for _ in range(_REFUSALS):
         try:
             etag = put_own(store, key, data)
             break
@@ -231,13 +236,12 @@ def _put_root(staged: Staged, root: Manifest, data: bytes) -> Manifest | None:
             newest = read_newest(store)
             if newest is not None and newest.generation >= root.generation:
                 return newest
-            refusals += 1
-            if refusals == _REFUSALS:
-                staged.discard(None)
-                raise Unsupported(
-                    f"{store.url} was not changed: the server refuses a create-only write (If-None-Match: *) of {key}, "
-                    f"which is not there: choose another server"
-                ) from None
+    if etag is None:
+        staged.discard(None)
+        raise Unsupported(
+            f"{store.url} was not changed: the server refuses a create-only write (If-None-Match: *) of {key}, "
+            f"which is not there: choose another server"
+        )
     server = innermost(store).unproven_server
     if server and server not in _proven:
         _refuse_without_conditions(staged, server, key, data)
@@ -253,14 +257,23 @@ def _put_root(staged: Staged, root: Manifest, data: bytes) -> Manifest | None:
         return None
     if newer is None or newer.write_id == root.write_id:
         return None
-    follows = newer.generation > root.generation and newer.history.descends_from(
+    return _withdraw(store, root, etag, newer)
+
+
+def _withdraw(store: Store, root: Manifest, etag: str, newer: Manifest) -> Manifest | None:
+    """Remove a root whose number others had passed before it was written, and return the newest root instead.
+
+    Returns None if `newer` follows the root, which is then committed. Raises `ContextChanged` if its history is too
+    short to tell.
+    """
+    has_followed = newer.generation > root.generation and newer.history.descends_from(
         root.generation, root.write_id, newer.generation
     )
-    if follows:
+    if has_followed:
         return None
     with suppress(AlreadyExists, NotFound):
-        store.delete(key, if_match=etag)  # `gc` would remove it too, even if it is part of the text
-    if follows is None:
+        store.delete(generation_key(root.generation), if_match=etag)  # `gc` would remove it too, even if it counts
+    if has_followed is None:
         raise ContextChanged(
             f"{store.url}: generation {root.generation} was written, and is {newer.generation - root.generation} "
             f"behind the newest: check whether the newest text includes it, since old roots were removed meanwhile"
@@ -291,11 +304,8 @@ def _next_root(store: Store, root: Manifest, base: Manifest | None) -> tuple[Man
     return root, data
 
 
-_proven: set[str] = set()  # servers that have refused a conditional write over an object
-
-
 def _refuse_without_conditions(staged: Staged, server: str, key: str, data: bytes) -> None:
-    """Refuse an unknown server, at the first commit, that does not refuse to write the root a second time."""
+    """Write a root again, once for each server. Raises `Unsupported` if the server does not refuse this."""
     try:
         staged.store.put(key, data, if_absent=True)
     except AlreadyExists:
@@ -311,7 +321,7 @@ def _refuse_without_conditions(staged: Staged, server: str, key: str, data: byte
 
 def _update_copy(store: Store, data: bytes, generation: int) -> Manifest | None:
     """Make `manifest.json` a copy of this root. If it has this generation or a newer one, return that root instead."""
-    refused: list[str | None] = []  # the versions that the server did not replace
+    refused_etags: list[str | None] = []  # the versions that the server did not replace
     for _ in range(_COPY_ATTEMPTS):
         etag = None
         try:
@@ -326,11 +336,11 @@ def _update_copy(store: Store, data: bytes, generation: int) -> Manifest | None:
             pass
         except DamagedData:
             etag = etag or store.head(ROOT_KEY).etag  # a damaged copy is replaced here
-        if etag is not None and refused.count(etag) >= _REFUSALS:
+        if etag is not None and refused_etags.count(etag) >= _REFUSALS:
             raise Unsupported(f"the server refuses to replace its own version {etag} (If-Match): choose another server")
         try:
             put_own(store, ROOT_KEY, data, if_match=etag)
             return None
         except (AlreadyExists, NotFound):
-            refused.append(etag)  # another writer replaced the copy, or the server errs
+            refused_etags.append(etag)  # another writer replaced the copy, or the server errs
     raise StoreFailure(f"other writers were faster {_COPY_ATTEMPTS} times")

@@ -73,7 +73,7 @@ def publish_written(
                 f"{store.url} already holds a context ({base.characters:,} characters): "
                 f"add to it with `append`, or replace its text (replace=True)"
             )
-        new = store.once("text", lambda: write(store), again=False)
+        new = store.once("text", lambda: write(store), repeatable=False)
         with StoredText(store, EMPTY_ROOT, allow=allow) as text:
             return with_new(text, new)
 
@@ -114,7 +114,7 @@ def append(
     def change(base: Manifest, store: Staged) -> Manifest | None:
         layout = SegmentLayout(frame_bytes or base.frame_bytes, segment_bytes, codec or base.codec, filters)
         read = partial(store_text, store, sources, base, layout, reads, progress, executor, url, store_options)
-        new = store.once("text", read, again=False)
+        new = store.once("text", read, repeatable=False)
         if not new.text and not new.runs and not (new.documents and new.documents.count):
             return None
         with StoredText(store, base) as text:

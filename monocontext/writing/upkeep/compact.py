@@ -63,7 +63,7 @@ def _with_full_segments(text: StoredText, store: Staged, layout: SegmentLayout) 
     for first, stop in plan(text.frames(0, text.root.frames), layout, dead_bytes(text)):
         places = tuple((frame.object, frame.offset) for frame in text.frames(first, stop))
         write = partial(write_segments, store, text.texts(text.frames(first, stop)), layout)
-        written = store.once(places, write, again=True)
+        written = store.once(places, write, repeatable=True)
         stretches.append(Stretch(first, stop, len(written.records)))
         new.runs += written.runs
         new.records += written.records

@@ -127,7 +127,7 @@ class _Planner:
             self.result = result = _compare(text, pages, self.files, self.options, self.deletes)
         new = None
         if names := tuple(file.name for file in result.new):
-            new, result.added, left_out = store.once(names, lambda: self._add(store, base), again=True)
+            new, result.added, left_out = store.once(names, lambda: self._add(store, base), repeatable=True)
             for folder, some in left_out.items():
                 result.left_out.setdefault(folder, []).extend(some)
         return ({} if self.write is None else result.changes), new
