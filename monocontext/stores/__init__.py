@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager, closing, nullcontext
 from typing import Any, Unpack, cast
 
 from monocontext.options import StoreOptions, validate_options
@@ -11,14 +12,15 @@ from monocontext.stores.protocol import Store
 
 _OPTIONS = {"s3": tuple(StoreOptions.__annotations__), **dict.fromkeys(("gs", "az"), ("endpoint", "anonymous"))}
 """The options of each scheme that has any."""
+Place = str | os.PathLike[str] | Store  # the URL or the path of a store, or a store that is open already
 
-__all__ = ["is_within", "open_store", "options_for", "split_object", "store_at"]
+__all__ = ["Place", "is_within", "open_store", "open_store_at", "options_for", "place_for_workers", "split_object"]
 
 
-def options_for(url: str | os.PathLike[str], options: StoreOptions) -> StoreOptions:
-    """Those of the options that the scheme of a URL has. `open_store` refuses the others. Raises `InvalidUrl`."""
-    known = _OPTIONS.get(parse(url).scheme, ())
-    return cast(StoreOptions, {name: value for name, value in options.items() if name in known})
+def options_for(place: Place, options: StoreOptions | None) -> StoreOptions:
+    """Those of the options that the scheme of a URL has; `open_store` refuses the others. Raises `InvalidUrl`."""
+    known = _OPTIONS.get(parse(place).scheme, ()) if isinstance(place, str | os.PathLike) else ()
+    return cast(StoreOptions, {name: value for name, value in (options or {}).items() if name in known})
 
 
 @validate_options(StoreOptions)
@@ -73,3 +75,18 @@ def store_at(url: str | os.PathLike[str], options: StoreOptions) -> Store:
     from monocontext.stores.s3.store import S3Store
 
     return S3Store(address.place, address.path, **arguments)
+
+
+def open_store_at(place: Place, options: StoreOptions | None = None) -> AbstractContextManager[Store]:
+    """The store at a place for a `with` block, which closes it at the end, unless it was open before."""
+    if isinstance(place, str | os.PathLike):
+        return closing(open_store(place, **(options or {})))
+    return nullcontext(place)
+
+
+def place_for_workers(place: Place) -> str | Store:
+    """The place with an absolute path, so that workers can open it from another working directory."""
+    if not isinstance(place, str | os.PathLike):
+        return place
+    location = os.fspath(place)
+    return location if "://" in location else os.path.abspath(os.path.expanduser(location))

@@ -1,4 +1,4 @@
-"""Open the store at a place, and `commit` a change of its context as the next generation, as all writers do.
+"""Commit a change of a context as its next generation. All writers use `commit`.
 
 `generations/<N>.json` is written once, create-only: the writer that creates it has committed generation N.
 `manifest.json` is a copy of the newest root. It may lag after a crash; the next writer repairs it.
@@ -6,14 +6,11 @@
 
 from __future__ import annotations
 
-import os
-import random
-import re
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Hashable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, TypeVar, cast
 
@@ -22,7 +19,6 @@ from monocontext.errors import (
     ContextChanged,
     ContextTooLarge,
     DamagedData,
-    InvalidUrl,
     MonocontextError,
     NotFound,
     StoreFailure,
@@ -41,12 +37,10 @@ from monocontext.format.manifest import (
 from monocontext.format.refs import FilterRef, id_in
 from monocontext.options import StoreOptions
 from monocontext.records import replace
-from monocontext.stores import log, open_store, options_for
-from monocontext.stores.protocol import Store, StoreWrapper, get_bounded, innermost, put_own
+from monocontext.stores import Place, log, open_store_at
+from monocontext.stores.protocol import Store, StoreWrapper, get_bounded, innermost, put_own, uniform
 from monocontext.writing.pages import named_objects
 
-Place = str | os.PathLike[str] | Store
-_ADDRESS = re.compile(r"(s3|gs|az|abfs|memory|file)://\S+")
 _T = TypeVar("_T")
 
 ATTEMPTS = 100  # the most roots on which a change is made again because another writer was faster
@@ -55,110 +49,8 @@ _REFUSALS = 3  # the most times that a server refuses a write although nobody el
 _LONGEST_PAUSE_SECONDS = 0.2  # writers that lost pause for a random time, up to this one
 _proven: set[str] = set()  # servers that have refused a create-only write over an object
 
-
-def check_order(sources: object, url: Place) -> None:
-    """Raise `InvalidUrl` if the arguments were swapped: `url` has several lines, or the text is only a URL."""
-    if isinstance(url, str) and "\n" in url:
-        raise InvalidUrl(f"the URL is a text of several lines ({url[:40]!r}): the order is (text, url)")
-    if isinstance(sources, str) and _ADDRESS.fullmatch(sources):
-        raise InvalidUrl(f"the text is only a URL ({sources!r}): the order is (text, url)")
-
-
-def portable_place(url: Place) -> str | Store:
-    """The place with an absolute path, so that workers can open it from another working directory."""
-    if not isinstance(url, str | os.PathLike):
-        return url
-    location = os.fspath(url)
-    return location if "://" in location else os.path.abspath(os.path.expanduser(location))
-
-
-def own_options(url: Place, options: StoreOptions | None) -> StoreOptions:
-    """The options that concern the place `url`, without those that are for sources elsewhere."""
-    return options_for(url, options or {}) if isinstance(url, str | os.PathLike) else {}
-
-
-@contextmanager
-def open_store_at(url: Place, options: StoreOptions | None = None) -> Iterator[Store]:
-    """Open the store at a URL or path for a `with` block. A store that is open already is yielded, and stays open."""
-    if not isinstance(url, str | os.PathLike):
-        yield url
-        return
-    store = open_store(url, **(options or {}))
-    try:
-        yield store
-    finally:
-        store.close()
-
-
-class Staged(StoreWrapper):
-    """A store that remembers which objects a writer has put before its commit, while no root names them.
-
-    `gc` without a grace period commits a root as a fence, then removes such objects. The writer finds the fence in its
-    next attempt: all that it put before is then `fenced`, and no root may name it.
-    """
-
-    def __init__(self, store: Store, fence: int):
-        super().__init__(store)
-        self.keys: set[str] = set()
-        self.fenced: set[str] = set()  # those of the keys that `gc` may have removed
-        self.has_steps = False  # whether objects may have been put that the final root does not name
-        self.fence = fence  # the generation of the newest fence
-        self._results: dict[Hashable, tuple[Any, set[str]]] = {}  # of `once`, each with the keys that it put
-
-    def once(self, name: Hashable, make: Callable[[], _T], *, repeatable: bool) -> _T:
-        """Call `make`, which puts objects, or return the result of an earlier attempt under the same name.
-
-        If a fence came in between, `make` is called again. Raises `AlreadyExists` then if it is not `repeatable`.
-        """
-        if name in self._results:
-            result, keys = self._results[name]
-            if not keys & self.fenced:
-                return cast("_T", result)
-            if not repeatable:
-                raise self._removed()
-        before = set(self.keys)
-        created = make()
-        self._results[name] = created, self.keys - before
-        return created
-
-    def begin_again(self, base: Manifest | None, attempt: int) -> None:
-        """Pause before another attempt, on the newest root `base`, and note a fence in it."""
-        self.has_steps = True
-        time.sleep(random.uniform(0, min(0.005 * 2**attempt, _LONGEST_PAUSE_SECONDS)))
-        fence = base.history.fence if base else 0
-        if fence > self.fence:
-            self.fenced |= self.keys
-        self.fence = fence
-
-    def check(self, root: Manifest) -> None:
-        """Raise `AlreadyExists` if a root names a fenced object (1 GET an index page)."""
-        if {id_in(key) for key in self.fenced} & named_objects(self, root):
-            raise self._removed()
-
-    def _removed(self) -> AlreadyExists:
-        return AlreadyExists(
-            f"{self.url}: nothing was changed, start again: `gc` removed young objects meanwhile, perhaps of this "
-            f"write (generation {self.fence})"
-        )
-
-    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
-        self.keys.add(key)
-        return self.store.put(key, data, if_absent=if_absent, if_match=if_match)
-
-    def discard(self, root: Manifest | None) -> None:
-        """Remove all that was put, except what `root` names (1 DELETE each, 1 GET for each index page of the root).
-        Objects that cannot be removed stay until `gc` runs."""
-        with suppress(MonocontextError):
-            named = named_objects(self.store, root) if root is not None else set()
-            for key in sorted(self.keys):
-                if id_in(key) not in named:
-                    self.store.delete(key)
-                    self.keys.remove(key)
-
-
-_Change = Callable[[Manifest | None, Staged], Manifest | None]
-"""Gets the newest root, or None for a new context. Puts objects and returns a root that names them, or None for no
-change."""
+_Change = Callable[[Manifest | None, "Staged"], Manifest | None]
+"""Gets the newest root, or None in an empty place; puts objects, and returns a root that names them, or None."""
 
 
 def commit(store: Store, change: _Change) -> Manifest | None:
@@ -223,6 +115,72 @@ def commit_at(
         root = commit(store, checked)
     assert root is not None  # the newest one at least
     return root
+
+
+class Staged(StoreWrapper):
+    """A store that remembers which objects a writer has put before its commit, while no root names them.
+
+    `gc` without a grace period commits a root as a fence, then removes such objects. The writer finds the fence in its
+    next attempt: all that it put before is then `fenced`, and no root may name it.
+    """
+
+    def __init__(self, store: Store, fence: int):
+        super().__init__(store)
+        self.keys: set[str] = set()
+        self.fenced: set[str] = set()  # those of the keys that `gc` may have removed
+        self.has_steps = False  # whether objects may have been put that the final root does not name
+        self.fence = fence  # the generation of the newest fence
+        self._results: dict[Hashable, tuple[Any, set[str]]] = {}  # of `once`, each with the keys that it put
+
+    def once(self, name: Hashable, make: Callable[[], _T], *, repeatable: bool) -> _T:
+        """Call `make`, which puts objects, or return the result of an earlier attempt under the same name.
+
+        If a fence came in between, `make` is called again. Raises `AlreadyExists` then if it is not `repeatable`.
+        """
+        if name in self._results:
+            result, keys = self._results[name]
+            if not keys & self.fenced:
+                return cast("_T", result)
+            if not repeatable:
+                raise self._removed()
+        before = set(self.keys)
+        created = make()
+        self._results[name] = created, self.keys - before
+        return created
+
+    def begin_again(self, base: Manifest | None, attempt: int) -> None:
+        """Pause before another attempt, on the newest root `base`, and note a fence in it."""
+        self.has_steps = True
+        time.sleep(uniform(0, min(0.005 * 2**attempt, _LONGEST_PAUSE_SECONDS)))
+        fence = base.history.fence if base else 0
+        if fence > self.fence:
+            self.fenced |= self.keys
+        self.fence = fence
+
+    def check(self, root: Manifest) -> None:
+        """Raise `AlreadyExists` if a root names a fenced object (1 GET an index page)."""
+        if {id_in(key) for key in self.fenced} & named_objects(self, root):
+            raise self._removed()
+
+    def _removed(self) -> AlreadyExists:
+        return AlreadyExists(
+            f"{self.url}: nothing was changed, start again: `gc` removed young objects meanwhile, perhaps of this "
+            f"write (generation {self.fence})"
+        )
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+        self.keys.add(key)
+        return self.store.put(key, data, if_absent=if_absent, if_match=if_match)
+
+    def discard(self, root: Manifest | None) -> None:
+        """Remove all that was put, except what `root` names (1 DELETE each, 1 GET for each index page of the root).
+        Objects that cannot be removed stay until `gc` runs."""
+        with suppress(MonocontextError):
+            named = named_objects(self.store, root) if root is not None else set()
+            for key in sorted(self.keys):
+                if id_in(key) not in named:
+                    self.store.delete(key)
+                    self.keys.remove(key)
 
 
 def _put_root(staged: Staged, root: Manifest, data: bytes) -> Manifest | None:

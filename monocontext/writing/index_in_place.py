@@ -18,12 +18,12 @@ from monocontext.format.index import FrameRun
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest
 from monocontext.options import StoreOptions, validate_options
 from monocontext.records import NamedTuple
-from monocontext.stores import open_store, options_for, split_object
+from monocontext.stores import Place, open_store, open_store_at, options_for, place_for_workers, split_object
 from monocontext.stores.address import parse
 from monocontext.stores.local import LocalStore
 from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import ObjectInfo, Store, describe_left_out, get_bounded, list_usable
-from monocontext.writing.commit import Place, Staged, open_store_at, own_options, portable_place
+from monocontext.writing.commit import Staged
 from monocontext.writing.decoding import HEAD_BYTES, Decoder, InputOptions, NotText, kind_of_file, packed_by
 from monocontext.writing.folder import Folder, first_of
 from monocontext.writing.publish import publish_written
@@ -67,7 +67,7 @@ def index(
     layout = SegmentLayout(frame_bytes=frame_bytes, codec="raw", filters=filters)
     names = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     options = store_options or {}
-    with open_store_at(url, own_options(url, options)) as store:
+    with open_store_at(url, options_for(url, options)) as store:
         objects, stores = _find_objects(names, options, note)
         own = store.url.rstrip("/") + "/"
         objects = [item for item in objects if not item.url.startswith(own)]  # the context may be below a source
@@ -78,10 +78,10 @@ def index(
             if executor is None:
                 written = _indexed(objects, lambda place: stores[place], _Collector(layout, note), staged.put, progress)
             else:
-                target = Target(portable_place(url), options, layout)
+                target = Target(place_for_workers(url), options, layout)
                 shares = cut_shares(objects, lambda item: max(item.info.size_bytes, SHARE_BYTES // _MOST_OBJECTS))
                 results = in_order(executor, partial(_index_share, target), shares, _SHARES_AHEAD)
-                written = join_shares(_noted(results, note), target, executor, progress)
+                written = join_shares(results, target, executor, progress, note)
             staged.keys |= written.keys
             written.layout, written.sources = layout, allowed
             return written
@@ -154,8 +154,8 @@ def _listed(store: Store, note: Callable[[str], None]) -> list[ObjectInfo]:
     return infos
 
 
-def _index_share(target: Target, objects: list[TextObject]) -> tuple[Written, list[str]]:
-    """Cut the objects of a share into frames, and store their filter. Returns also notes for the user."""
+def _index_share(target: Target, objects: list[TextObject]) -> Written:
+    """Cut the objects of a share into frames, and store their filter."""
     notes: list[str] = []
     with ExitStack() as stack:
 
@@ -165,15 +165,8 @@ def _index_share(target: Target, objects: list[TextObject]) -> tuple[Written, li
 
         store = stack.enter_context(target.open_store())
         written = _indexed(objects, store_of, _Collector(target.layout, notes.append, LEAST_FRAMES), store.put)
-        return open_ended(store, written), notes
-
-
-def _noted(shares: Iterable[tuple[Written, list[str]]], note: Callable[[str], None]) -> Iterator[Written]:
-    """Yield what workers have stored, and pass on their notes."""
-    for written, notes in shares:
-        for text in notes:
-            note(text)
-        yield written
+        written.notes = notes
+        return open_ended(store, written)
 
 
 def _indexed(

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from functools import partial
 from itertools import chain
 from typing import Any, Unpack
 
-from monocontext.errors import AlreadyExists
+from monocontext.errors import AlreadyExists, InvalidUrl
 from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions, validate_options
 from monocontext.records import replace as with_fields
+from monocontext.stores import Place, open_store_at, place_for_workers
 from monocontext.stores.protocol import Store
 from monocontext.writing.appended import appended, short_bytes
-from monocontext.writing.commit import Place, Staged, check_order, commit, commit_at, open_store_at, portable_place
+from monocontext.writing.commit import Staged, commit, commit_at
 from monocontext.writing.decoding import InputOptions, ReadingOptions
 from monocontext.writing.documents import DocumentRows, join_documents
 from monocontext.writing.inputs import Source, read_pieces
@@ -52,7 +54,7 @@ def publish(
     `InvalidText` for a source that is not text; then what was stored is removed, what workers stored by `gc`. Cost: 1
     PUT for each segment and page, 2 for the commit, and about 5 other requests.
     """
-    check_order(sources, url)
+    _check_order(sources, url)
     layout, reads = SegmentLayout(frame_bytes, segment_bytes, codec, filters), InputOptions(**reading)
 
     def write(store: Staged) -> Written:
@@ -60,6 +62,14 @@ def publish(
 
     with open_store_at(url, store_options) as store:
         return publish_written(store, write, replace)
+
+
+def _check_order(sources: object, url: Place) -> None:
+    """Raise `InvalidUrl` if the arguments were swapped: `url` has several lines, or the text is only a URL."""
+    if isinstance(url, str) and "\n" in url:
+        raise InvalidUrl(f"the URL is a text of several lines ({url[:40]!r}): the order is (text, url)")
+    if isinstance(sources, str) and re.fullmatch(r"(s3|gs|az|abfs|memory|file)://\S+", sources):
+        raise InvalidUrl(f"the text is only a URL ({sources!r}): the order is (text, url)")
 
 
 def publish_written(
@@ -152,7 +162,7 @@ def store_text(
     elif executor is None:
         new = write_segments(store, chain([bytes(text)], pieces), layout, progress, base.frames if base else 0)
     else:
-        target = Target(portable_place(url), store_options or {}, layout)
+        target = Target(place_for_workers(url), store_options or {}, layout)
         new = share_text(target, chain([bytes(text)], pieces), executor, progress)
         store.keys |= new.keys
     rows.close()

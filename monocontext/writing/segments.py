@@ -70,6 +70,7 @@ class Written:
     documents: DocumentRows | None = None
     layout: SegmentLayout = field(default_factory=SegmentLayout)
     """The layout of these frames, or the one for `text`."""
+    notes: list[str] = field(default_factory=list)  # of a worker, for the user
     gathered: Gathered = field(default_factory=Gathered)
     """The text of these frames that may be copied into the root, without text in foreign objects."""
 

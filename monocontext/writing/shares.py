@@ -19,9 +19,9 @@ from monocontext.format.filters.joining import Moved, can_join, join, moved
 from monocontext.format.refs import FilterRef
 from monocontext.options import StoreOptions
 from monocontext.records import NamedTuple
+from monocontext.stores import open_store_at, options_for
 from monocontext.stores.parallel import AHEAD, in_order
 from monocontext.stores.protocol import Store
-from monocontext.writing.commit import open_store_at, own_options
 from monocontext.writing.segments import SegmentLayout, Written, cut_frames, write_segments
 
 SHARE_BYTES = 32 << 20  # text in a share: about two segments, a second of one core's time
@@ -39,7 +39,7 @@ class Target(NamedTuple):
     layout: SegmentLayout
 
     def open_store(self) -> AbstractContextManager[Store]:
-        return open_store_at(self.url, own_options(self.url, self.options))
+        return open_store_at(self.url, options_for(self.url, self.options))
 
 
 def share_text(target: Target, pieces: Iterable[bytes], executor: Executor, progress: Callable[[int], None]) -> Written:
@@ -99,12 +99,18 @@ def _join_here(target: Target, refs: Sequence[FilterRef]) -> FilterRef:
 
 
 def join_shares(
-    shares: Iterable[Written], target: Target, executor: Executor, progress: Callable[[int], None]
+    shares: Iterable[Written],
+    target: Target,
+    executor: Executor,
+    progress: Callable[[int], None],
+    note: Callable[[str], None] = lambda text: None,
 ) -> Written:
-    """Join what workers have stored, in order, into the whole text, and report the progress."""
+    """Join what workers have stored, in order, into the whole text, and report the progress and their notes."""
     joined, text_bytes = Written(layout=target.layout), 0
     filters: list[FilterRef] = []
     for new in shares:
+        for text in new.notes:
+            note(text)
         filters += moved(new.filters, [Moved(0, 0, 0, len(joined.records))])
         joined.runs += new.runs
         joined.records += new.records

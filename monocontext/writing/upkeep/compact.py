@@ -15,7 +15,8 @@ from monocontext.format.index import Frame
 from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions
 from monocontext.records import replace
-from monocontext.writing.commit import Place, Staged, commit_at
+from monocontext.stores import Place
+from monocontext.writing.commit import Staged, commit_at
 from monocontext.writing.segments import SEGMENT_BYTES, SegmentLayout, Written, write_segments
 from monocontext.writing.splice import Stretch, covered, gaps, splice, wants_filters, with_copies
 from monocontext.writing.stored_text import StoredText, expanded, neighbours

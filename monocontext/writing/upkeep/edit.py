@@ -23,8 +23,9 @@ from monocontext.globs import Globs
 from monocontext.options import StoreOptions
 from monocontext.records import NamedTuple, dataclass
 from monocontext.records import replace as replaced
+from monocontext.stores import Place, open_store_at
 from monocontext.stores.parallel import at_once
-from monocontext.writing.commit import Place, Staged, commit_at, open_store_at
+from monocontext.writing.commit import Staged, commit_at
 from monocontext.writing.decoding import HEADER, InputOptions
 from monocontext.writing.documents import Change, DocumentInputs, Patch, change_documents, load_documents, names_in
 from monocontext.writing.documents import documents as as_inputs

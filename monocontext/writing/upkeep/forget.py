@@ -25,9 +25,9 @@ from monocontext.format.manifest import Manifest, generation_key, listed_generat
 from monocontext.format.refs import FOLDERS, OBJECT, id_in
 from monocontext.options import StoreOptions
 from monocontext.records import replace
+from monocontext.stores import Place, open_store_at
 from monocontext.stores.disk.cache import DiskCache
 from monocontext.stores.protocol import Store, seconds_now
-from monocontext.writing.commit import Place, open_store_at
 from monocontext.writing.pages import named_objects
 from monocontext.writing.segments import SALT_BYTES
 from monocontext.writing.splice import moved_frames, splice

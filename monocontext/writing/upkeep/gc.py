@@ -24,8 +24,9 @@ from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, History, Mani
 from monocontext.format.refs import FOLDERS, OBJECT, id_in
 from monocontext.options import StoreOptions, check_seconds
 from monocontext.records import NamedTuple, dataclass, replace
+from monocontext.stores import Place, open_store_at
 from monocontext.stores.protocol import ObjectInfo, Store, get_bounded, innermost, seconds_now
-from monocontext.writing.commit import Place, commit_at, open_store_at
+from monocontext.writing.commit import commit_at
 from monocontext.writing.pages import NamedPage, ids_in_page, ids_in_root
 
 OLDER_THAN_SECONDS = 7 * 86400  # the age of the objects that `gc` removes: a week

@@ -15,10 +15,10 @@ from monocontext.format.documents import DocumentPage, encode_metadata
 from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions, validate_options
 from monocontext.records import NamedTuple, dataclass, field
-from monocontext.stores import options_for, split_object
+from monocontext.stores import Place, open_store_at, options_for, split_object
 from monocontext.stores.parallel import at_once
 from monocontext.stores.protocol import Store
-from monocontext.writing.commit import Place, Staged, commit, open_store_at, own_options
+from monocontext.writing.commit import Staged, commit
 from monocontext.writing.decoding import InputOptions, NotText, ReadingOptions
 from monocontext.writing.documents import READ_AT_ONCE, Change, DocumentInputs, documents
 from monocontext.writing.inputs import Pieces
@@ -76,7 +76,7 @@ def sync(
     """
     options = InputOptions(**reading)
     paths = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
-    context_options = own_options(url, store_options)
+    context_options = options_for(url, store_options)
     with ExitStack() as stack:
         store = stack.enter_context(open_store_at(url, context_options))
         files = _find(paths, options, store.url, store_options or {}, stack)

@@ -16,8 +16,8 @@ from monocontext.format.name_tables import decode_names, entries_of, last_of_eac
 from monocontext.format.refs import DocumentsRef, documents_key
 from monocontext.options import StoreOptions
 from monocontext.records import dataclass, field, replace
+from monocontext.stores import Place, open_store_at
 from monocontext.stores.protocol import Store
-from monocontext.writing.commit import Place, open_store_at
 from monocontext.writing.documents import load_document_page
 from monocontext.writing.pages import record_of
 from monocontext.writing.stored_text import StoredText, expanded, neighbours

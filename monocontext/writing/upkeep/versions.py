@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from monocontext.errors import NotFound
 from monocontext.format.manifest import Manifest, listed_generations, read_generation, read_newest
 from monocontext.options import StoreOptions
+from monocontext.stores import Place, open_store_at
 from monocontext.stores.parallel import at_once
-from monocontext.writing.commit import Place, Staged, commit_at, open_store_at
+from monocontext.writing.commit import Staged, commit_at
 from monocontext.writing.documents import READ_AT_ONCE, change_documents, load_documents
 from monocontext.writing.splice import covered, gaps, moved_frames, splice, wants_filters, with_copies
 from monocontext.writing.stored_text import StoredText, expanded
