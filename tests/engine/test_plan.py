@@ -9,14 +9,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monocontext.engine.fetch.requests import (
-    GAP_BYTES,
-    MAX_PART_BYTES,
-    PART_BYTES,
-    FetchItem,
-    coalesce,
-    part_bytes,
-)
+from monocontext.engine.fetch.requests import GAP_BYTES, MAX_PART_BYTES, PART_BYTES, FetchItem, coalesce, part_bytes
 
 sizes = st.integers(1, 400_000)
 gaps = st.sampled_from([0, 0, 0, 1, GAP_BYTES - 1, GAP_BYTES, GAP_BYTES + 1, 5_000_000])

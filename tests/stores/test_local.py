@@ -202,13 +202,9 @@ def test_what_is_no_file_is_refused_and_not_waited_for(store: LocalStore, tmp_pa
     assert [info.key for info in store.list()] == ["a"]
     assert not stat.S_ISREG(os.stat(tmp_path / "ctx/odd").st_mode)
     special(tmp_path / "ctx/.monocontext-lock", kind)
-    for change in (
-        lambda: store.put("a", b"y"),
-        lambda: store.put("a", b"y", if_match=etag),
-        lambda: store.delete("a"),
-    ):
+    for step in (lambda: store.put("a", b"y"), lambda: store.put("a", b"y", if_match=etag), lambda: store.delete("a")):
         with pytest.raises(AccessDenied, match="monocontext-lock is a"):
-            change()
+            step()
     assert store.get("a").data == b"x"
     store.put("gone", b"x")
     special(tmp_path / "ctx/gone", kind)
