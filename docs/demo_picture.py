@@ -44,11 +44,11 @@ class Cost(NamedTuple):
 
 def run() -> tuple[Completion, list[Step], Cost, Cost]:
     """The answer, its turns, and the costs of reading and of a download."""
-    steps = list[Step]()
-    with RLM(lm=demo.SlowScriptedLM(demo.LOG_TURNS), on_step=steps.append) as rlm:
+    steps, act = list[Step](), demo.LOG_ACT
+    with RLM(lm=demo.SlowScriptedLM([act.first_reply, act.last_reply]), on_step=steps.append) as rlm:
         counted = CountingStore(SlowStore(demo.large_log(), 0.03, bytes_per_second=demo.BYTES_PER_SECOND))
         with Monocontext.open(counted) as context:
-            completion = rlm.completion(demo.LOG_QUESTION, context)
+            completion = rlm.completion(act.question, context)
             lazy = Cost(counted.gets, counted.bytes_read, context.stats.wait_seconds)
             size = len(context)
     whole = Cost(-(-size // (16 << 20)), size, size / demo.BYTES_PER_SECOND)
@@ -57,7 +57,7 @@ def run() -> tuple[Completion, list[Step], Cost, Cost]:
 
 def lines_of(steps: Iterable[Step]) -> list[tuple[str, str]]:
     """Lines of the picture, each with its class."""
-    lines = [("said", part) for part in wrap(f"Question: {demo.LOG_QUESTION}", LETTERS)] + [("", "")]
+    lines = [("said", part) for part in wrap(f"Question: {demo.LOG_ACT.question}", LETTERS)] + [("", "")]
     for step in steps:
         code = step.cells[0].code.strip().splitlines()
         shown = [line for line in re.split(r"\n| {2,}", step.cells[0].result.stdout) if line.strip()]

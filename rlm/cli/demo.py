@@ -1,23 +1,18 @@
-"""The command `rlm demo`: questions about a log of 10 GB, a text of 30 MB in an S3 server, and a plain folder.
-
-A script plays the model; its code really runs. The index of the log repeats one block of frames and its filter.
-"""
+"""The command `rlm demo`: questions about a log of 10 GB, a text of 30 MB in an S3 server, and a plain folder."""
 
 from __future__ import annotations
 
 import sys
 import sysconfig
-import tarfile
 import tempfile
 import time
 import uuid
 import warnings
-from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import click
 from rich.console import Console
@@ -48,9 +43,19 @@ BYTES_PER_SECOND = 90e6  # of one connection to S3
 TURN_SECONDS = 0.6  # the time that a model takes for a reply
 SIZE_BYTES = 10 * 10**9  # of the log
 _FRAME_BYTES, _LINE_BYTES, _BLOCK_FRAMES = 256 << 10, 128, 256
-LOG_QUESTION = "The log ends with a FATAL error of a transaction. Which disk had failed in that transaction before?"
-DISK = "sdq7"
-LOG_TURNS = (
+
+
+class Act(NamedTuple):
+    """A question, and the two replies of the script that plays the model. Their code really runs."""
+
+    question: str
+    first_reply: str
+    last_reply: str
+    expected: tuple[str, ...]  # what the right answer contains, commas left out
+
+
+LOG_ACT = Act(
+    "The log ends with a FATAL error of a transaction. Which disk had failed in that transaction before?",
     """The last lines say what the transaction is.
 ```repl
 print(f"{len(context):,} characters")
@@ -63,11 +68,10 @@ print(at, context[at - 60:at + 200])
 answer["content"] = context[at - 60:at + 200].split("disk ")[1].split()[0]
 answer["ready"] = True
 ```""",
+    ("sdq7",),
 )
-_QUESTION = (
-    "Which file defines the class TarFile, and how many bytes is a record of an archive (RECORDSIZE) by default?"
-)
-_TURNS = (
+_LIBRARY_ACT = Act(
+    "Which file defines the class TarFile, and how many bytes is a record of an archive (RECORDSIZE) by default?",
     """```repl
 at = context.find("\\nclass TarFile(")
 start = context.rfind("=== FILE: ", 0, at)
@@ -79,11 +83,13 @@ print(path, context[constant - 200:constant + 120])
 ```repl
 FINAL(f"{path} defines TarFile; RECORDSIZE is {512 * 20} bytes.", sources=[(constant - 200, constant + 120)])
 ```""",
+    ("tarfile.py", "10240"),
 )
-_FOLDER_QUESTION = "Which function of the package json reads a JSON document from a file?"
-_FOLDER_TURNS = (
+_FOLDER_ACT = Act(
+    "Which function of the package json reads a JSON document from a file?",
     '```repl\nprint(context.search("deserialize file-like object containing a JSON document", k=2))\n```',
     '```repl\nFINAL("json.load, as __init__.py says")\n```',
+    ("json.load",),
 )
 
 
@@ -110,19 +116,17 @@ def demo(
         raise RunnerUnavailable(f"{exc} (with make: `make demo RUNNER=local`)") from exc
     print_remark(describe_rights(runner))
     console = Console(stderr=True)
-    options = {"runner": runner, "on_step": None if is_quiet() else print_step, "prices": {"scripted": (0, 0)}}
     console.print(f"A script plays the model; its code really runs. A GET takes {latency_ms:.0f} ms here.\n")
+    play = partial(_play, console, runner)
     slow = partial(SlowStore, seconds=latency_ms / 1000, bytes_per_second=BYTES_PER_SECOND)
-    folder = Path(sysconfig.get_path("stdlib")) / "json"
     with ExitStack() as stack:
         log = slow(large_log(SIZE_BYTES if confinement != "wasm" else 2 * 10**9))  # `len()` is limited to 2 Gi there
-        right = [_ask(console, "1. a log of 10 GB, of repeated lines", LOG_QUESTION, LOG_TURNS, log, options, DISK)]
+        right = [play(LOG_ACT, "1. a log of 10 GB, of repeated lines", log)]
         library = slow(_publish_library(stack))
-        title, expected = f"2. the standard library's source at {library.url}", ("tarfile.py", str(tarfile.RECORDSIZE))
-        right.append(_ask(console, title, _QUESTION, _TURNS, library, options, *expected))
+        right.append(play(_LIBRARY_ACT, f"2. the standard library's source at {library.url}", library))
+        folder = Path(sysconfig.get_path("stdlib")) / "json"
         stack.enter_context(warnings.catch_warnings(action="ignore"))  # compiled files in the folder are left out
-        title = f"3. a plain folder, {folder}: nothing is stored"
-        right.append(_ask(console, title, _FOLDER_QUESTION, _FOLDER_TURNS, folder, options, "json.load"))
+        right.append(play(_FOLDER_ACT, f"3. a plain folder, {folder}: nothing is stored", folder))
     console.print(
         "[bold]Next: your own text[/bold]\n"
         "  monocontext upload FILES... mytext      # mytext is a directory, or s3://bucket/prefix\n"
@@ -132,35 +136,50 @@ def demo(
         raise click.exceptions.Exit(1)
 
 
+def _play(console: Console, runner: str, act: Act, title: str, source: Store | Path) -> bool:
+    """Ask the question of an act, and show how it is answered. Returns whether the answer is right."""
+    console.rule(Text(title), align="left")
+    console.print(Text(f"Question: {act.question}\n"))
+    lm = SlowScriptedLM([act.first_reply, act.last_reply])
+    rlm = RLM(lm=lm, runner=runner, on_step=None if is_quiet() else print_step, prices={"scripted": (0, 0)})
+    with Monocontext.open(source) as context, rlm:
+        answer, stats = rlm.completion(act.question, context).answer, context.stats
+        read = f"{stats.gets:,} requests, {stats.bytes_fetched / 1e6:,.1f} MB read, {stats.wait_seconds:,.2f} s waited"
+        seconds = len(context) / BYTES_PER_SECOND
+        console.print(f"{read}, of {len(context):,} characters; a download takes {seconds:,.1f} s.")
+    is_right = all(words in answer.replace(",", "") for words in act.expected)
+    print(make_printable(answer, terminal=sys.stdout.isatty()))
+    console.print("The answer is right.\n" if is_right else "The answer is WRONG.\n")
+    return is_right
+
+
 def large_log(size_bytes: int = SIZE_BYTES) -> MemoryStore:
-    """Make a log of about this size: its index repeats one block of frames and its search filter. A disk fails after a
-    third of the log, and its transaction fails in the last line."""
+    """Make a log of about this size. One block of frames is stored; the index repeats it, and its search filter."""
     store = MemoryStore(name := uuid.uuid4().hex)
     forget(name)  # the objects go with the store
     base = publish(iter(_log_frames()), store, codec="raw", frame_bytes=_FRAME_BYTES)
     page = Page(store.get(base.pages[0].key).data, base.pages[0], None)
-    blocks = size_bytes // _FRAME_BYTES // _BLOCK_FRAMES
-    block, failed = range(_BLOCK_FRAMES), range(_BLOCK_FRAMES, _BLOCK_FRAMES + 1)
+    blocks = size_bytes // (_FRAME_BYTES * _BLOCK_FRAMES)
+    block, failure = range(_BLOCK_FRAMES), range(_BLOCK_FRAMES, _BLOCK_FRAMES + 1)
     end = range(_BLOCK_FRAMES + 1, len(page))
     index, filters, first = IndexWriter(store.put), list[FilterRef](), 0
-    for frames in [*[block] * (blocks // 3), failed, *[block] * (blocks - blocks // 3), end]:
+    for frames in [*[block] * (blocks // 3), failure, *[block] * (blocks - blocks // 3), end]:
         index.add(row_of(page[number]) for number in frames)
         filters.append(replace(base.filters[0], runs=((first, frames.start, len(frames)),)))
         first += len(frames)
     index.end_page()
-    pages = tuple(index.pages)
-    root = replace(base, generation=2, pages=pages, last_page=index.last_page, filters=tuple(filters)).to_bytes()
+    root = replace(base, generation=2, pages=tuple(index.pages), last_page=index.last_page, filters=tuple(filters))
     for key in (generation_key(2), ROOT_KEY):
-        store.put(key, root)
+        store.put(key, root.to_bytes())
     return store
 
 
 def _log_frames() -> list[str]:
-    """The frames of the log: a block of equal ones, one in which the disk fails, and the last one."""
-    dice = Random(4711)
+    """A block of equal frames, one in which a disk fails, and the last one: the transaction of the disk fails too."""
+    random = Random(4711)
     texts = [
-        f"2026-11-22T{dice.randrange(24):02}:{dice.randrange(60):02}:00 INFO host-{dice.randrange(40)} "
-        f"txn={dice.getrandbits(32):08x} served {dice.randrange(10**6)} bytes in {dice.randrange(900)} ms"
+        f"2026-11-22T{random.randrange(24):02}:{random.randrange(60):02}:00 INFO host-{random.randrange(40)} "
+        f"txn={random.getrandbits(32):08x} served {random.randrange(10**6)} bytes in {random.randrange(900)} ms"
         for _ in range(_FRAME_BYTES // _LINE_BYTES)
     ]
     texts.append("2026-11-22T03:14:15 ERROR host-17 disk sdq7 failed txn=ab12cd34 retrying on a mirror")
@@ -182,19 +201,3 @@ def _publish_library(stack: ExitStack) -> Store:
         exclude=("site-packages/*", "lib2to3/*"), errors="replace", note=lambda _: None,
     )  # fmt: skip
     return open_store(url, **stored)
-
-
-def _ask(console: Console, title: str, question: str, turns: Sequence[str], place: Any, options: dict[str, Any],
-         *expected: str) -> bool:  # fmt: skip
-    """Show one act; whether its answer holds what is expected."""
-    console.rule(Text(title), align="left")
-    console.print(Text(f"Question: {question}\n"))
-    with Monocontext.open(place) as context, RLM(lm=SlowScriptedLM(turns), **options) as rlm:
-        answer, stats = rlm.completion(question, context).answer, context.stats
-        read = f"{stats.gets:,} requests, {stats.bytes_fetched / 1e6:,.1f} MB read, {stats.wait_seconds:,.2f} s waited"
-        seconds = len(context) / BYTES_PER_SECOND
-        console.print(f"{read}, of {len(context):,} characters; a download takes {seconds:,.1f} s.")
-    right = all(words in answer.replace(",", "") for words in expected)
-    print(make_printable(answer, terminal=sys.stdout.isatty()))
-    console.print("The answer is right.\n" if right else "The answer is WRONG.\n")
-    return right

@@ -112,6 +112,7 @@ class Interpreter:
             self.volume = open_store(volume_url(volume_name, volumes), **(store_options or {}))
         else:
             self.volume = volume_name
+        self._folder = None if self.volume is None else _FOLDER  # where the files of the volume are in the sandbox
 
     def start(self) -> None:
         """Start the sandbox. Idempotent."""
@@ -231,21 +232,14 @@ class Interpreter:
     def _submit(self, values: list[Any], fields: dict[str, Any]) -> None:
         self._submitted = fields or {"output": values[0] if len(values) == 1 else values}
 
-    @property
-    def _folder(self) -> str | None:
-        """Where the files of the volume are in the sandbox; None without a volume."""
-        return None if self.volume is None else _FOLDER
-
     def _key(self, path: str) -> str:
         """The key in the store for a path on the volume. The store refuses a key that leads out of it."""
         return "/".join(part for part in path.removeprefix(f"{_FOLDER}/").split("/") if part)
 
 
 def sanitize_key(key: str) -> str:
-    """A key as a file name: letters, digits and `-_.` stay, all else becomes `_`; an empty key becomes `unnamed`.
-
-    Two keys may get the same name (`a/b`, `a_b`). `monocontext.memory` keeps keys apart.
-    """
+    """A key as a file name: letters, digits and `-_.` stay, all else becomes `_`; an empty key becomes `unnamed`. Two
+    keys may get the same name (`a/b`, `a_b`). `monocontext.memory` keeps keys apart."""
     return "".join(item if item.isalnum() or item in "-_." else "_" for item in key) or "unnamed"
 
 

@@ -1,25 +1,20 @@
-"""Read the failures that endpoints report, as JSON of any shape, and make the matching `LLMError`.
-
-`find_error` looks for a failure in an answer, `read_error` reads the body of one, `make_error` makes the exception.
-"""
+"""Read the failures that endpoints report, as JSON of any shape, and make the matching `LLMError`."""
 
 from __future__ import annotations
 
 import json
-import math
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
 from rlm.context.excerpt import make_printable
 from rlm.errors import LLMError, PromptTooLong, RateLimited, ReplyRefused
+from rlm.models.retry_wait import retry_after_seconds
 from rlm.models.too_long import sizes_of_too_long
 
 WRONG_URL = "is base_url right? Most end in /v1"  # advice for an answer that does not come from an API
-_DEEPEST = 8  # the deepest nesting of errors that is read
+_MOST_DEPTH = 8  # the deepest nesting of errors that is read
 # Codes of errors that come without a status of their own: in a stream, or in a body with status 200.
 _STATUS_OF_CODE = {
     "rate_limit": 429, "too_many_requests": 429, "throttl": 429, "resource_exhausted": 429, "quota": 429,
@@ -46,20 +41,9 @@ _SPENT = ("insufficient_quota", "billing_hard_limit", "credit_balance", "insuffi
 _MESSAGE_FIELDS = ("message", "msg", "detail", "error_description", "error_msg", "error_message", "errorMessage",
                    "Message", "title", "reason")  # fmt: skip
 _REPLY_FIELDS = frozenset(("choices", "output", "content", "id", "object", "usage", "type"))
+_EMPTY: tuple[object, ...] = (None, "", [], {})  # values of a field that holds no message
 _CODE_FIELDS = ("code", "Code", "error_code", "type", "errorType", "__type", "status")
 _STATUS_FIELDS = ("status_code", "statusCode", "http_status")
-
-_PART = r"(\d{1,9}(?:\.\d{1,9})?) ?(milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)"
-_DURATION = re.compile(rf"(?:{_PART}[, ]*(?:and )?){{1,4}}", re.IGNORECASE)
-_WAIT_WORDS = re.compile(  # such as "try again in 2m30s"
-    rf"(?:(?:try|retry)(?:ing)?(?: again| your request)? (?:in|after)|retry[-_ ]?(?:after|delay)\W{{1,4}}"
-    rf"|resets? (?:in|after)|wait(?: for)?|available in) ?(?:about |another |at least )?"
-    rf"(?P<wait>{_DURATION.pattern})(?![a-z])",
-    re.IGNORECASE,
-)
-_RESET_HEADER = re.compile(r"(?:x-|anthropic-)?ratelimit-(?:.+-)?reset(?:-.+)?", re.IGNORECASE)
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}  # of a unit, by its first letter
-_EPOCH = 1e9  # a number this large is a time, in seconds since 1970; from 1,000 times this on, in milliseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +54,15 @@ class ErrorReport:
     code: str = ""  # the error's code and type, in lower case, separated by spaces; empty if it has none
     status: int | None = None  # the HTTP status in the body
     param: str = ""  # the field of the request at fault; empty if the body names none
-    sizes: tuple[int | None, int | None] = (None, None)  # tokens of prompt and window, if the body has fields for them
-    retry_after: object = None  # the seconds to wait, as the body gives them
+    tokens: int | None = None  # the size of a prompt that is too long, if the body has a field for it
+    window_tokens: int | None = None  # the window of the model, if the body has a field for it
+    retry_after: object = None  # the time to wait, as the body gives it: a number, a duration or a date
 
 
 def find_error(value: object) -> ErrorReport | None:
     """The failure that a JSON value with status 200 reports; None if it reports none."""
     if isinstance(value, list):
-        return next((result for item in value[:1] if (result := find_error(item))), None)
+        return find_error(value[0]) if value else None
     if not isinstance(value, dict):
         return None
     if value.get("error") or value.get("errors") or value.get("Error"):
@@ -91,26 +76,27 @@ def find_error(value: object) -> ErrorReport | None:
     if _REPLY_FIELDS.isdisjoint(value):
         return read_error(value) if any(value.get(name) for name in _MESSAGE_FIELDS) else None
     # What has the fields of a chat completion, but no choice and no usage, may say why.
-    if value.get("choices") or value.get("output") or value.get("content") or value.get("usage") or value.get("type"):
+    if any(value.get(name) for name in ("choices", "output", "content", "usage", "type")):
         return None
     has_message = any(isinstance(value.get(name), str) and value[name] for name in _MESSAGE_FIELDS)
     return read_error(value) if has_message and value.get("code") not in (0, "0", 200, "200") else None
 
 
 def read_error(value: object, depth: int = 0) -> ErrorReport:
-    """The failure in the body of an error: an object under `error`, a text, a list, or anything else."""
-    if isinstance(value, list) and value and depth < _DEEPEST:
+    """The failure in the body of an error, which is inside `depth` others: an object, a text, a list, or anything."""
+    if isinstance(value, list) and value and depth < _MOST_DEPTH:
         reports = [read_error(item, depth + 1) for item in value[:3]]
         return replace(reports[0], message=one_line("; ".join(report.message for report in reports)))
-    if not isinstance(value, dict) or depth >= _DEEPEST:
-        return ErrorReport(one_line(value if value not in (None, "", [], {}) else "an error without words"))
-    inner = _parsed(value.get("error") or value.get("errors") or value.get("Error") or value.get("detail"))
+    if not isinstance(value, dict) or depth >= _MOST_DEPTH:
+        return ErrorReport(one_line(value if value not in _EMPTY else "an error without words"))
+    inner = _parse_json(value.get("error") or value.get("errors") or value.get("Error") or value.get("detail"))
     if not isinstance(inner, (dict, list)):
-        return _read_object(value, inner, depth)
-    report, code = read_error(inner, depth + 1), value.get("code") or value.get("type")
+        return _read_fields(value, inner, depth)
+    report = read_error(inner, depth + 1)
+    code = value.get("code") or value.get("type")
     if report.code or not isinstance(code, (str, int)) or code == "error":
         return report
-    return replace(report, code=str(code).lower(), status=report.status or _status(code))
+    return replace(report, code=str(code).lower(), status=report.status or _status_of(code))
 
 
 def read_error_event(value: object) -> ErrorReport:
@@ -120,26 +106,33 @@ def read_error_event(value: object) -> ErrorReport:
     return report if is_known else replace(report, status=502)
 
 
-def _read_object(value: Mapping[str, Any], inner: object, depth: int) -> ErrorReport:
+def _read_fields(value: Mapping[str, Any], inner: object, depth: int) -> ErrorReport:
     """The failure in the fields of an object. `inner`: its field `error`, a text, a number or None."""
     text = inner if isinstance(inner, str) else None
-    words = _words(value, depth) or text or value
-    codes = (
-        *map(value.get, _CODE_FIELDS), inner if type(inner) is int else None,
-        text if text and (words is not text or text.isidentifier()) else None,
-        get(value, "innererror", "code"), get(value, "metadata", "error_type"),
-    )  # fmt: skip
-    named = [str(code).lower() for code in codes if isinstance(code, (str, int)) and code not in ("", "error")]
-    statuses = map(_status, (*codes, *map(value.get, _STATUS_FIELDS)))
+    message = _read_message(value, depth) or text or value
     location = ".".join(str(item) for item in _items(value.get("loc")) if item != "body")  # of FastAPI and pydantic
-    field = value.get("param") or value.get("parameter") or location
-    delays = (get(detail, "retryDelay") for detail in _items(value.get("details")))  # of Google
-    wait = get(value, "metadata", "retry_after") or value.get("retry_after") or next(filter(None, delays), None)
+    param = value.get("param") or value.get("parameter") or location
+    codes = [*map(value.get, _CODE_FIELDS), get(value, "innererror", "code"), get(value, "metadata", "error_type")]
+    if type(inner) is int or (text and (message is not text or text.isidentifier())):
+        codes.insert(len(_CODE_FIELDS), inner)
+    statuses = map(_status_of, (*codes, *map(value.get, _STATUS_FIELDS)))
     return ErrorReport(
-        one_line(f"{location}: {words}" if location else words), " ".join(named), next(filter(None, statuses), None),
-        field if isinstance(field, str) else "", (_number(value.get("n_prompt_tokens")), _number(value.get("n_ctx"))),
-        wait or _wait_of_router(value),
+        one_line(f"{location}: {message}" if location else message),
+        " ".join(str(code).lower() for code in codes if isinstance(code, (str, int)) and code not in ("", "error")),
+        next(filter(None, statuses), None), param if isinstance(param, str) else "",
+        tokens=_valid_tokens(value.get("n_prompt_tokens")), window_tokens=_valid_tokens(value.get("n_ctx")),
+        retry_after=_read_retry_after(value),
     )  # fmt: skip
+
+
+def _read_retry_after(value: Mapping[str, Any]) -> object:
+    """The time to wait in the fields of an error: of a router, of its provider's headers, or of Google's details."""
+    delays = (get(detail, "retryDelay") for detail in _items(value.get("details")))
+    wait = get(value, "metadata", "retry_after") or value.get("retry_after") or next(filter(None, delays), None)
+    headers = get(value, "metadata", "headers")
+    if wait or not isinstance(headers, dict):
+        return wait or None
+    return retry_after_seconds({name.lower(): str(headers[name]) for name in headers})
 
 
 class EndpointError(Exception):
@@ -167,15 +160,14 @@ class CallTarget:
 def make_error(
     report: ErrorReport, target: CallTarget, *, status: int | None = None, headers: Mapping[str, str] | None = None
 ) -> LLMError:
-    """The error for a failure; its message is one line. The status decides whether the error is transient. For a
-    failure in a stream or in a body with status 200, the status follows from the code or the words of the report."""
+    """The error for a failure; its message is one line. `status` and `headers` are those of the answer; without them,
+    as in a stream, the status follows from the code or the words of the report. It decides what is transient."""
     status = status or report.status or _guess_status(report)
     if status == 400 and "throttl" in report.code:  # AWS
         status = 429
     line = f"{target}: {report.message}"
-    if (sizes := sizes_of_too_long(report.message, report.code, status)) is not None:
-        tokens, window = (own or read for own, read in zip(report.sizes, sizes, strict=True))
-        return PromptTooLong(line, tokens=tokens, window_tokens=window)
+    if sizes := sizes_of_too_long(report.message, report.code, status):
+        return PromptTooLong(line, tokens=report.tokens or sizes[0], window_tokens=report.window_tokens or sizes[1])
     if status in (None, 400, 403, 422, 451) and re.search(_DECLINED, f"{report.code} {report.message}", re.IGNORECASE):
         return ReplyRefused(line, reason="content_filter")
     if status in (401, 403):
@@ -193,58 +185,6 @@ def make_error(
     return LLMError(line, transient=status is not None and (status in (408, 409, 425) or status >= 500))
 
 
-def retry_after_seconds(headers: Mapping[str, str], field: object = None, message: str = "") -> float | None:
-    """The seconds to wait, by the headers, by a `field` of the body or by the message; None if none says so. A wait for
-    the next call (`Retry-After`) goes before the resets of all limits (`x-ratelimit-reset-*`), of which those of spent
-    limits count, or all if the headers do not say which are spent."""
-    milliseconds = headers.get("retry-after-ms")
-    for text in (f"{milliseconds}ms" if milliseconds else None, headers.get("retry-after"), field):
-        seconds = None if text is None else read_wait(str(text))
-        if seconds is not None:
-            return seconds
-    if words := _WAIT_WORDS.search(message):
-        return read_wait(words["wait"])
-    if spent := re.search(r"\b(?:t|reset)=(\d+)", headers.get("ratelimit", "")):  # the header of the IETF's draft
-        return float(spent[1])
-    of_spent: list[float] = []
-    of_others: list[float] = []
-    for name, value in headers.items():
-        seconds = read_wait(value) if _RESET_HEADER.fullmatch(name) else None
-        if seconds is not None:
-            remaining = headers.get(name.lower().replace("reset", "remaining"), "")
-            waits = of_spent if remaining.strip() in ("0", "0.0") else of_others
-            waits.append(seconds)
-    return max(of_spent or of_others, default=None)
-
-
-def read_wait(text: str) -> float | None:
-    """The seconds in a number, a duration (`6m0s`, `2 minutes`), a date or a time since 1970; None for other text."""
-    text = text.strip()
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if number >= _EPOCH:
-        number = (number if number < 1000 * _EPOCH else number / 1000) - time.time()
-    if not math.isnan(number):
-        return max(0.0, number)
-    if _DURATION.fullmatch(text):
-        return sum(
-            float(count) * (0.001 if unit.lower().startswith(("ms", "mil")) else _SECONDS[unit[0].lower()])
-            for count, unit in re.findall(_PART, text, re.IGNORECASE)
-        )
-    try:
-        when = datetime.fromisoformat(text)
-    except ValueError:
-        from email.utils import parsedate_to_datetime  # 8 ms, for a date of HTTP
-
-        try:
-            when = parsedate_to_datetime(text)
-        except ValueError:
-            return None
-    return max(0.0, (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() - time.time())
-
-
 def get(value: object, *names: str) -> Any:
     """The value at a path of names in nested objects; None if the path breaks off."""
     for name in names:
@@ -257,28 +197,18 @@ def one_line(message: object) -> str:
     return make_printable(" ".join(str(message).split())[:300], terminal=False)
 
 
-def _words(value: Mapping[str, Any], depth: int) -> object:
+def _read_message(value: Mapping[str, Any], depth: int) -> object:
     """The message of an error; for a router's error, with the message of the provider."""
-    words: object = None
-    for name in _MESSAGE_FIELDS:
-        if (message := value.get(name)) not in (None, "", [], {}):
-            words = read_error(message, depth + 1).message if isinstance(message, (dict, list)) else message
-            break
-    if (raw := get(value, "metadata", "raw")) in (None, "", [], {}):
-        return words
-    message = read_error(_parsed(raw), depth + 1).message
-    return f"{words}: {message}" if words else message
+    message = next((value[name] for name in _MESSAGE_FIELDS if value.get(name) not in _EMPTY), None)
+    if isinstance(message, (dict, list)):
+        message = read_error(message, depth + 1).message
+    if (raw := get(value, "metadata", "raw")) in _EMPTY:
+        return message
+    of_provider = read_error(_parse_json(raw), depth + 1).message
+    return f"{message}: {of_provider}" if message else of_provider
 
 
-def _wait_of_router(value: Mapping[str, Any]) -> float | None:
-    """The wait by the headers of the provider that the error of a router holds."""
-    headers = get(value, "metadata", "headers")
-    if not isinstance(headers, dict):
-        return None
-    return retry_after_seconds({name.lower(): str(headers[name]) for name in headers})
-
-
-def _parsed(value: Any) -> Any:
+def _parse_json(value: Any) -> Any:
     """The object or list in a text of JSON; any other value as it is."""
     try:
         return json.loads(value) if isinstance(value, str) and value.lstrip()[:1] in ("{", "[") else value
@@ -286,7 +216,7 @@ def _parsed(value: Any) -> Any:
         return value
 
 
-def _status(code: object) -> int | None:
+def _status_of(code: object) -> int | None:
     if isinstance(code, str) and code.strip().isascii() and code.strip().isdigit() and len(code) < 6:
         code = int(code)
     return code if isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600 else None
@@ -296,7 +226,7 @@ def _items(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _number(value: object) -> int | None:
+def _valid_tokens(value: object) -> int | None:
     return value if type(value) is int and 0 < value < 10**9 else None
 
 

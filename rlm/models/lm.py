@@ -7,7 +7,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
@@ -38,9 +38,6 @@ class TokenDetails:
     endpoint: str = ""  # the endpoint's URL without secrets, or the provider's name; empty if the model's name decides
 
 
-_NO_DETAILS = TokenDetails()
-
-
 class ReportedUsage(NamedTuple):
     """The tokens and dollars of a call, as its endpoint reports them."""
 
@@ -61,7 +58,7 @@ class Reply:
     dollars: float | None = None  # the cost that the endpoint reports; None if it reports none: the price table decides
     cached: bool = False  # whether the cache of sub-calls answered: then no call was made and none is counted
     estimated: bool = False  # whether the endpoint reported no tokens; see `with_counted_usage`
-    details: TokenDetails = _NO_DETAILS
+    details: TokenDetails = field(default_factory=TokenDetails)
     thinking: str = ""  # the model's thinking, as far as the endpoint sends it; neither code nor answer
     cut: bool = False  # whether a limit of tokens ended the text in the middle
     called: str = ""  # the tool that the model called instead of an answer, although none was offered
@@ -146,9 +143,7 @@ def sum_tokens(*reported: object) -> int:
 
 def reply_fields(reply: Reply) -> dict[str, Any]:
     """The fields of a reply in a trajectory. Optional ones, such as `cut`, are there only if they are set."""
-    details = None
-    if reply.details != _NO_DETAILS:
-        details = {name: value for name, value in asdict(reply.details).items() if value}
+    details = {name: value for name, value in asdict(reply.details).items() if value}
     optional = {"estimated": reply.estimated, "token_details": details, "cut": reply.cut, "called": reply.called,
                 "call_arguments": reply.call_arguments, "thinking": reply.thinking}  # fmt: skip
     return {

@@ -50,24 +50,24 @@ _COUNT = rf"(?<![\w.\-]){_NUMBER}(?![\w.]*\w)"  # a number that is no part of a 
 _SUM = rf"{_NUMBER} \+ {_NUMBER} > "  # tokens of the prompt and of the reply, above a limit
 
 
-def _find(pattern: str, message: str) -> re.Match[str] | None:
-    """Search without compiling ahead: the patterns take 20 ms, and most programs never see such an error."""
-    return re.search(pattern, message, re.IGNORECASE | re.DOTALL)
-
-
 def sizes_of_too_long(message: str, code: str, status: int | None) -> tuple[int | None, int | None] | None:
     """The tokens of a prompt that is too long, and of the window, each None if not reported; None for other errors."""
     if not any(item in code for item in _CODES) and not _find(_SURELY, message):
         is_other = status in (401, 404, 408, 429, 503, 529) or _find(_OTHER_LIMITS, message)
         if is_other or not _find(_WORDS, message):
             return None
-    window = next((_int(number[1]) for item in _LIMITS if (number := _find(item, message))), None)
-    counts = [_int(match[1]) for match in re.finditer(_COUNT, message)]
+    window = next((_to_int(number[1]) for item in _LIMITS if (number := _find(item, message))), None)
+    counts = [_to_int(match[1]) for match in re.finditer(_COUNT, message)]
     if terms := re.search(_SUM, message):
-        counts.append(_int(terms[1]) + _int(terms[2]))
-    more = [count for count in counts if window is not None and window < count < 10**9]
-    return (max(more) if more else None), window
+        counts.append(_to_int(terms[1]) + _to_int(terms[2]))
+    above = [count for count in counts if window is not None and window < count < 10**9]
+    return max(above, default=None), window
 
 
-def _int(digits: str) -> int:
+def _find(pattern: str, message: str) -> re.Match[str] | None:
+    """Search without compiling ahead: the patterns take 20 ms, and most programs never see such an error."""
+    return re.search(pattern, message, re.IGNORECASE | re.DOTALL)
+
+
+def _to_int(digits: str) -> int:
     return int(re.sub("[,_]", "", digits)[:12])

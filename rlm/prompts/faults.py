@@ -1,7 +1,7 @@
-"""Say in one sentence why the code of a reply, or its answer in words, does not count. Does no I/O.
+"""Explain to the model why the code of its reply, or its answer in words, does not count. Does no I/O.
 
-A sentence names the fault in the model's own text, since a model copies example code and drops its own. An answer in
-words is never run; a variable that it names counts only alone, since code beside it, which did not run, may change it.
+An explanation is a sentence about the model's own text, without example code, which a model copies in place of its own.
+An answer in words is not run; the variable that it names counts only if no code stands beside it, which may change it.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from collections.abc import Collection, Iterable, Sequence
 from rlm.runners.syntax import ANSWERS, HELPERS, assigned_names, does_something, has_code_line, loaded_names, parse
 from rlm.runners.text_final import TextFinal
 
-NOT_RUN = (
+_FINAL_NOT_RUN = (
     'FINAL(...) outside a block is words and is not run. Put code, or f"..." with the names of variables in it, into '
     "a ```repl block; or write the answer itself."
 )
-UNRUN = (
+_CODE_NOT_RUN = (
     "Nothing was run: your code has no line ```repl before it and no ``` after it, so the answer below it was not "
     "taken. Send the same code so, with FINAL(...) in it."
 )
-NO_NAME = (
+_NO_NAME = (
     "FINAL_VAR({0}) names no variable. Put FINAL(...) with the value into a ```repl block; or write the answer itself."
 )
-TWO = "Not taken: your reply holds several answers. Give one, and nothing after it."
+_SEVERAL = "Not taken: your reply holds several answers. Give one, and nothing after it."
 TAKEN_BACK = "Not taken: your reply takes its answer back. Go on, and answer when you are sure."
 TO_COME = (
     "Not taken: your reply speaks of an answer to come, to be checked, or of an example. Go on, and answer with "
     "FINAL(...) alone when you are sure."
 )
-UNPAIRED = (
+_UNPAIRED = (
     'Not taken: the parentheses of your FINAL(...) do not pair. Put FINAL("...") with quotes into a ```repl block.'
 )
-DATE = 'Nothing was run: FINAL({0}) is a sum in Python; a date needs quotes: FINAL("{0}"). Send the same code so.'
+_UNQUOTED = 'Nothing was run: FINAL({0}) is a sum in Python; a date needs quotes: FINAL("{0}"). Send the same code so.'
 
 _TAKEN_BACK = re.compile(
     r"[\s*_`.,;:-]*(?:(?:would|could|might|may|is|was) (?:be )?(?:wrong|incorrect|a mistake|not\b|only a guess)"
@@ -61,9 +61,9 @@ _TO_COME = re.compile(
 """The words before an answer that is not given yet, such as "for example" or "once I know, I will"."""
 _TOOL = re.compile(r"<(?:\w{1,20}:)?(?:tool_\w*|function\w*|invoke|execute\w*|use_mcp_tool)\b|\[TOOL_CALLS\]|<[|｜]\w+")
 _FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*([^\s`]*)[^`\n]*\n(?=.*\S)", re.MULTILINE)
-_IN_LINE = re.compile(r"\b(?:FINAL|FINAL_VAR|SUBMIT)\(")  # an answer that does not begin its line
-_BROKEN = re.compile(r"[\s`]*(?:\w+\s*=\s*)?(?:[A-Za-z_][\w.]*\()*([A-Za-z_]\w*)(?:\[|\(|\.[a-z_]+\()")
-_PROSE = re.compile(r"[A-Za-z]{2,},? [A-Za-z]{2,}")  # two words, as sentences have them and code has not
+_FINAL_IN_LINE = re.compile(r"\b(?:FINAL|FINAL_VAR|SUBMIT)\(")  # an answer that does not begin its line
+_BROKEN_CODE = re.compile(r"[\s`]*(?:\w+\s*=\s*)?(?:[A-Za-z_][\w.]*\()*([A-Za-z_]\w*)(?:\[|\(|\.[a-z_]+\()")
+_PROSE = re.compile(r"[A-Za-z]{2,},? [A-Za-z]{2,}")  # two words in a row, which code does not have
 FIELD = re.compile(r"(?<![\w\\^_$}{])\{([A-Za-z_]\w*)[^{}\n]*\}(?!\})")  # a name in braces, as in an f-string
 _DATE = re.compile(r"^[ \t]*FINAL\([ \t]*(\d{4}([-/])\d\d?\2\d\d?|\d\d?([-/])\d\d?\3\d{4})[ \t]*[,)]", re.MULTILINE)
 
@@ -71,31 +71,32 @@ _DATE = re.compile(r"^[ \t]*FINAL\([ \t]*(\d{4}([-/])\d\d?\2\d\d?|\d\d?([-/])\d\
 def explain_date(codes: Iterable[str]) -> str:
     """Why `FINAL(2024-05-01)` was not run: Python computes a date without quotes. Empty if none of `codes` has that."""
     date = next(filter(None, map(_DATE.search, codes)), None)
-    return DATE.format(date[1]) if date else ""
+    return _UNQUOTED.format(date[1]) if date else ""
 
 
 def explain_answers(reply: str, hidden: str, finals: Sequence[TextFinal]) -> str:
-    """Why the answers in words of a reply do not count; empty if they do. `hidden`: the reply, its code as spaces."""
+    """Why the answers in words of a reply do not count; empty if they do. `hidden`: the reply with spaces for code."""
     last = finals[-1]
     if any((final.text, final.is_name) != (last.text, last.is_name) for final in finals):
-        return TWO
-    if _TAKEN_BACK.match(reply, last.span[1]):
+        return _SEVERAL
+    start, stop = last.span
+    if _TAKEN_BACK.match(reply, stop):
         return TAKEN_BACK
-    line_before = hidden[: last.span[0]].rstrip()[-300:].rpartition("\n")[2]
-    if _UNSURE.match(reply, last.span[1]) or _TO_COME.search(line_before):
+    line_before = hidden[:start].rstrip()[-300:].rpartition("\n")[2]
+    if _UNSURE.match(reply, stop) or _TO_COME.search(line_before):
         return TO_COME
     if not last.is_sure:
-        return UNPAIRED
-    rest = hidden[: last.span[0]] + hidden[last.span[1] :]
-    assigned = assigned_names([rest])
-    names = last.is_name or (last.call and loaded_names(last.call)) or assigned & set(re.findall(r"\w+", last.text))
-    return UNRUN if (assigned and names) or has_code_line(rest) else ""
+        return _UNPAIRED
+    words = hidden[:start] + hidden[stop:]
+    assigned = assigned_names([words])
+    uses_name = last.is_name or (last.call and loaded_names(last.call)) or assigned & set(re.findall(r"\w+", last.text))
+    return _CODE_NOT_RUN if (assigned and uses_name) or has_code_line(words) else ""
 
 
 def explain_code(reply: str, hidden: str) -> str:
-    """Why the code of a reply without an answer was not run; empty if there is none. `hidden`: the same."""
+    """Why the code of a reply without an answer was not run; empty if there is no code. `hidden`: the same."""
     if re.search(r"^[ \t]*(?:FINAL|FINAL_VAR|SUBMIT)\(", hidden, re.MULTILINE):
-        return UNPAIRED
+        return _UNPAIRED
     if fence := _FENCE.search(reply):
         if re.search(r"^[ \t]*(?:FINAL|SUBMIT)", reply, re.MULTILINE):
             return _nothing("your FINAL(...) stands in a block of text. Send it in a ```repl block.")
@@ -108,29 +109,32 @@ def explain_code(reply: str, hidden: str) -> str:
         return _nothing("```repl must begin a line, and the code must stand on the lines below. Send the same code so.")
     if has_code_line(reply) or assigned_names([reply]) or re.match(r"\W{0,3}(?:repl|python)\W{0,3}\n", reply):
         return _nothing(f"your code has no line ```repl before it and no ``` after it{_mistake(reply)}. Send it so.")
-    if _IN_LINE.search(reply):
+    if _FINAL_IN_LINE.search(reply):
         return _nothing("FINAL(...) counts at the start of a line only. Send it in a ```repl block, and nothing else.")
     return ""
 
 
 def explain_final(final: TextFinal, known: Collection[str], is_alone: bool, seen: str = "") -> str:
-    """Why an answer in words, or the variable that it names, does not count; empty if it does. `known`: names of the
-    run, and of code that failed. `is_alone`: nothing beside it may change a variable. `seen`: output that the model has
-    seen: code of unknown names that occurs in it is a quote."""
+    """Why an answer in words, or the variable that it names, does not count; empty if it does. `known`: the variables
+    of the run, and of code that failed. `is_alone`: no code stands beside it. `seen`: output that the model has seen,
+    of which an answer may quote code."""
     if final.is_name or final.variable in known:
         if not final.variable:
-            return NO_NAME.format(final.text[:80])
-        return "" if is_alone else NOT_RUN
-    if any(item[1] in known for item in FIELD.finditer(final.text)):
-        return NOT_RUN
+            return _NO_NAME.format(final.text[:80])
+        return "" if is_alone else _FINAL_NOT_RUN
+    has_field = any(field[1] in known for field in FIELD.finditer(final.text))
+    return _FINAL_NOT_RUN if has_field or _is_code(final, known, seen) else ""
+
+
+def _is_code(final: TextFinal, known: Collection[str], seen: str) -> bool:
+    """Whether an answer is code that was to be run: it calls or computes, and is neither a quote nor plain words."""
     if final.call is None:
-        broken = _BROKEN.match(final.text)
-        is_code = broken and broken[1] in {*known, *HELPERS} and not _PROSE.search(final.text)
-        return NOT_RUN if is_code else ""
-    loaded = loaded_names(final.call)
-    is_words = re.fullmatch(r"[\w\s,/-]+", final.text) and (not loaded <= set(known) or " is " in final.text)
-    is_expression = loaded & {*known, *HELPERS, *ANSWERS} and not is_words
-    return NOT_RUN if is_expression or (does_something(ast.unparse(final.call)) and final.text not in seen) else ""
+        broken = _BROKEN_CODE.match(final.text)
+        return broken is not None and broken[1] in {*known, *HELPERS} and not _PROSE.search(final.text)
+    names = loaded_names(final.call)
+    is_words = re.fullmatch(r"[\w\s,/-]+", final.text) and (not names <= set(known) or " is " in final.text)
+    uses_known = not is_words and not names.isdisjoint({*known, *HELPERS, *ANSWERS})
+    return uses_known or (does_something(ast.unparse(final.call)) and final.text not in seen)
 
 
 def _mistake(code: str) -> str:

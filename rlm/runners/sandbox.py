@@ -67,12 +67,11 @@ class SandboxRunner(RemoteRunner):
         try:
             sandbox = self._make()
             sandbox.start(self._command)
-        except Exception as exc:  # whatever the provider raises
+        except BaseException as exc:  # whatever the provider raises, or a Ctrl-C
             _end(sandbox)
+            if not isinstance(exc, Exception):
+                raise
             raise RunnerUnavailable(f"runner {self.name!r}: {type(exc).__name__}: {exc}") from exc
-        except BaseException:  # such as a Ctrl-C
-            _end(sandbox)
-            raise
         worker = SandboxWorker(sandbox)
         return worker, receive_hello(worker, self.name)
 

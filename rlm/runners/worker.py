@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from types import FrameType
 from typing import Any, NoReturn
@@ -136,10 +137,8 @@ def _make_error(name: str, text: str) -> Exception:
         return LLMError(text)
     kind = getattr(builtins, name, None)
     if isinstance(kind, type) and issubclass(kind, Exception):
-        try:
+        with suppress(TypeError):  # it takes more than a message
             return kind(text)
-        except TypeError:  # one that takes more than a message
-            pass
     return RuntimeError(f"{name}: {text}")
 
 

@@ -90,8 +90,7 @@ def _bind(path: str, *, writable: bool) -> None:
         os.makedirs(new, exist_ok=True)
     else:
         os.makedirs(os.path.dirname(new), exist_ok=True)
-        with open(new, "x"):
-            pass
+        Path(new).touch(exist_ok=False)
     system.mount(old, new, None, system.MS_BIND | system.MS_REC)
     for mounted in _mounts_at(new):
         flags = system.MS_NOSUID if writable else system.MS_NOSUID | system.MS_NODEV | system.MS_RDONLY
@@ -110,5 +109,5 @@ def _mounts_at(path: str) -> Sequence[str]:
     """The mount at a path and the mounts below it."""
     with open("/old/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
         # An octal number encodes a blank or a backslash.
-        places = [re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), line.split(" ")[4]) for line in file]
-    return [location for location in places if location == path or location.startswith(path + "/")]
+        mounts = [re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), line.split(" ")[4]) for line in file]
+    return [mount for mount in mounts if mount == path or mount.startswith(path + "/")]

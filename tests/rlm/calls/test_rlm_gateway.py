@@ -14,7 +14,7 @@ from rlm_replies import ASK
 
 from rlm import RLM, Backoff, Budget, LLMError, PromptTooLong, RateLimited, Reply, ScriptedLM, SubCache, Usage
 from rlm.calls.gateway import Gateway
-from rlm.models.endpoint_errors import retry_after_seconds
+from rlm.models.retry_wait import retry_after_seconds
 
 
 @pytest.fixture

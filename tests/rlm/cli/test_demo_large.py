@@ -9,9 +9,9 @@ from rlm.cli import demo
 
 
 def test_a_log_of_ten_gigabytes_is_asked_for_a_few_megabytes() -> None:
-    store, rlm = CountingStore(demo.large_log()), RLM(lm=ScriptedLM(demo.LOG_TURNS), runner="local")
+    store, rlm = CountingStore(demo.large_log()), RLM(lm=ScriptedLM(demo.LOG_ACT[1:3]), runner="local")
     with Monocontext.open(store) as context:
-        assert rlm.completion(demo.LOG_QUESTION, context).answer == demo.DISK
+        assert rlm.completion(demo.LOG_ACT.question, context).answer == demo.LOG_ACT.expected[0]
         assert len(context) > 9.99e9
     assert store.gets <= 60
     assert store.bytes_read <= 4e6
