@@ -234,7 +234,8 @@ class LazyListSlice(LazyItems, Sequence[str]):
         return operator.getitem, (self._items, _slice_of(self._numbers))
 
     def __repr__(self) -> str:
-        return f"<LazyListSlice of {len(self):,} items; a lazy list of str: iterate or slice it>"
+        first = self._numbers.start  # else equal slices of other items would read the same
+        return f"<LazyListSlice of {len(self):,} items from {first:,}; a lazy list of str: iterate or slice it>"
 
 
 def _slice_of(numbers: range) -> slice:
