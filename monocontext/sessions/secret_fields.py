@@ -77,7 +77,7 @@ _AFTER = _compile(r"""  # what may follow the word that was found, up to the val
         | 是 | は | は、 | 为
         | (?i:is|ist|es|est|è|é|jest|är|er|on)[ ]?:?(?=[ ]["'`:]?\S)        # the key is ...
         | [ ](?=\\{0,7}["'`]) | (?=\s|</)                                   # --key "...   --key ...   key</name>
-    )(?:\*\*)?[ \t\u00a0]{0,40}""")
+    )(?:(?<=,)\r?\n<margin>\s{0,60})?(?:\*\*)?[ \t\u00a0]{0,40}""")
 _COMMAND = _compile(r"""(?i:  # before a name and its value: an option, `export NAME VALUE`, `login USER PASSWORD`
     (?<![\w-])-{1,2}[\w-]*
     | \b(?:setenv|env|export|arg|set[ ]-\w{1,3}|set|config:set|configure[ ]set|config[ ]set|secret[ ]set
@@ -128,7 +128,7 @@ def _find_in_element(field: _Field) -> list[Span] | None:
 _BRIDGE = _compile(r"""  # from a name that is itself a value to the secret, perhaps after a field such as a type
     (?:\\{0,7}["'],\s{0,60}<margin>\s{0,60}\\{0,7}["']\w{1,20}\\{0,7}["']:[ ]?\\{0,7}["'][\w.-]{0,40})??
     (?:\\{0,7}["'])?[ \t,/]{0,80}(?:(?<=["',\x20\t/])|\r?\n<margin>\s{0,60})(?:-{2}|\\{0,7}["'])?     # key", "
-        (?i:value|default|content|secretstring|data|secret-string|body)(?![A-Za-z])\\{0,7}["']?     # value"
+        (?i:value|default|content|secretstring|data|secret-string|body)(?![\w.-])\\{0,7}["']?     # value"
         \s{0,10}[:=]?\s{0,10}                                                                       # :
     | \\{0,7}["']\s{0,4}\{[^{}]{0,400}?\b(?:default|value)\s{0,10}=\s{0,10}                         # key" { default =
     | \\{0,7}["']\s{0,4}:\s{0,4}\{[^{}]{0,200}?\\{0,7}["'](?i:value|default)\\{0,7}["']\s{0,4}:\s{0,4} # key": {"value":

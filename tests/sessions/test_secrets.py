@@ -158,6 +158,7 @@ def test_a_password_is_taken_out_whole(name: str) -> None:
         (f'{{"kty": "RSA", "d": "{"k3Jd92hsKq8LmZ0p" * 9}", "p": "{"7fK2mQ9xLp0ZvB3n" * 6}"}}', "Lp0ZvB3n"),
         ('{"d": "k3Jd92hsKq8LmZ0pk3Jd92hsKq8LmZ0p", "kty": "EC"}', "Kq8LmZ0p"),
         ("unzip -P Tr0ub4dor a.zip", "Tr0ub4dor"),
+        ('os.getenv("DB_PASSWORD",\n    "data-7fK2mQ9xLp0Z")', "data-"),
         ("define( 'DB_PASSWORD', 'Tr0ub4dor' );\ndb.auth('admin', 'Tr0ub4dor')", "Tr0ub4dor"),
         ("SECRET_KEY = 'g7%r(=d5tx1&5(m$tj%2l(y7)q11o0+8n84s7s$t^oiqg*)um('", "d5tx1"),
         ("ghp_a9QyOuR7fK2mQ9xLp0ZvB3nRtk3Jd92hsKq8", "k3Jd92hs"),
