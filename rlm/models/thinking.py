@@ -67,26 +67,25 @@ def split_thinking(text: str) -> tuple[str, str]:
 
 def _split_at_marks(text: str) -> tuple[str, list[str]]:
     """The text outside the marks, and each text of thinking."""
-    answer: list[str] = []
-    thoughts: list[str] = []
+    answer, thoughts = list[str](), list[str]()
     fences = _Fences(text)
-    begin = offset = 0  # the text before `begin` is in `answer` or `thoughts`
+    start = offset = 0  # where the text begins that is in neither list, and where the next mark is looked for
     while mark := _MARK.search(text, offset):
         offset = mark.end()
-        if fences.enclose(mark, begin) or _is_mention(text, mark, begin):
+        if fences.enclose(mark, start) or _is_mention(text, mark, start):
             continue
-        before = text[begin : mark.start()]
+        before = text[start : mark.start()]
         if mark.lastgroup == "closing":
-            parts = answer if thoughts and not text[offset:].strip() else thoughts
-            parts.append(before)
+            is_stray = thoughts and not text[offset:].strip()  # at the end of the answer, after thinking that is closed
+            (answer if is_stray else thoughts).append(before)
         else:
             closings = _CLOSINGS[str(mark.lastgroup)].finditer(text, offset)
-            closing = next((item for item in closings if not _is_quoted(text, item, offset)), None)
+            closing = next((match for match in closings if not _is_quoted(text, match, offset)), None)
+            stop, offset = closing.span() if closing else (len(text), len(text))
             answer.append(before if before[-1:] in ("", "\n") else before + "\n")
-            thoughts.append(text[offset : closing.start() if closing else len(text)])
-            offset = closing.end() if closing else len(text)
-        begin = offset = next(_GAP.finditer(text, offset)).end()
-    visible = "".join(answer) + text[begin:]
+            thoughts.append(text[mark.end() : stop])
+        start = offset = next(_GAP.finditer(text, offset)).end()
+    visible = "".join(answer) + text[start:]
     return visible.lstrip("\n") if thoughts else visible, thoughts
 
 
@@ -97,12 +96,12 @@ class _Fences:
         self._following = deque(_FENCE.finditer(text))
         self._opened: re.Match[str] | None = None  # the fence that opened the block around the last mark
 
-    def enclose(self, mark: re.Match[str], begin: int) -> bool:
-        """Whether the mark is in a closed block of the text from `begin` on; call it for each mark, in order."""
+    def enclose(self, mark: re.Match[str], start: int) -> bool:
+        """Whether the mark is in a closed block of the text from `start` on. Takes the marks in order, each once."""
         while self._following and self._following[0].start() < mark.start():
             fence = self._following.popleft()
-            self._opened = None if fence.start() < begin or _closes(fence, self._opened) else fence
-        if self._opened is None or self._opened.start() < begin or not self._following:
+            self._opened = None if fence.start() < start or _closes(fence, self._opened) else fence
+        if self._opened is None or self._opened.start() < start or not self._following:
             return False
         return _closes(self._following[0], self._opened)
 
@@ -111,26 +110,26 @@ def _closes(fence: re.Match[str], opened: re.Match[str] | None) -> bool:
     return opened is not None and not fence["info"].strip() and fence["mark"].startswith(opened["mark"])
 
 
-def _is_mention(text: str, mark: re.Match[str], begin: int) -> bool:
-    """Whether the text from `begin` on only mentions a mark: in quotes, in an answer or within a sentence."""
-    near = text[max(begin, mark.start() - _LOOK_CHARACTERS) : mark.start()]
-    if _is_quoted(text, mark, begin) or _OPEN_ANSWER.search(near):
+def _is_mention(text: str, mark: re.Match[str], start: int) -> bool:
+    """Whether the text from `start` on only mentions a mark: in quotes, in an answer or within a sentence."""
+    near = text[max(start, mark.start() - _LOOK_CHARACTERS) : mark.start()]
+    if _is_quoted(text, mark, start) or _OPEN_ANSWER.search(near):
         return True
     if mark.lastgroup == "closing":
         return bool(_SENTENCE_BEFORE.search(near) and _SENTENCE_AFTER.match(text, mark.end()))
     return mark.lastgroup not in _ANYWHERE and near[near.rfind("\n") + 1 :].strip() != ""
 
 
-def _is_quoted(text: str, mark: re.Match[str], begin: int) -> bool:
-    """Whether a mark is between quotes, or in inline code, of the text from `begin` on."""
+def _is_quoted(text: str, mark: re.Match[str], start: int) -> bool:
+    """Whether a mark is between quotes, or in inline code, of the text from `start` on."""
     before, after = text[max(0, mark.start() - 1) : mark.start()], text[mark.end() : mark.end() + 1]
     if before and before == after and before in "\"'`" and not text.startswith("```", mark.end()):
         return True
     if "<|message|>" in mark[0]:  # thinking may end within inline code
         return False
-    first = max(begin, text.rfind("\n", 0, mark.start()) + 1, mark.start() - _LOOK_CHARACTERS)
+    line_start = max(start, text.rfind("\n", 0, mark.start()) + 1, mark.start() - _LOOK_CHARACTERS)
     rest = text[mark.end() : mark.end() + _LOOK_CHARACTERS].partition("\n")[0]
-    return text.count("`", first, mark.start()) % 2 == 1 and "`" in rest
+    return text.count("`", line_start, mark.start()) % 2 == 1 and "`" in rest
 
 
 def _without_end_tokens(text: str) -> str:
