@@ -60,8 +60,7 @@ def commit(store: Store, change: _Change) -> Manifest | None:
     newest root; `Staged.once` keeps what need not be stored again. In the end, objects that no root names are removed.
 
     Raises `StoreFailure` after `ATTEMPTS` lost attempts, `Unsupported` for a server that ignores conditions, and
-    `ContextChanged` if `gc` removed so many roots that it is unknown whether the new one counts. Cost: 5 requests and
-    those of `change`.
+    `ContextChanged` if roots that tell whether the new one counts are gone. Cost: 5 requests and those of `change`.
     """
     base = read_newest(store)
     staged = Staged(store, base.history.fence if base else 0)
@@ -173,8 +172,7 @@ class Staged(StoreWrapper):
         return self.store.put(key, data, if_absent=if_absent, if_match=if_match)
 
     def discard(self, root: Manifest | None) -> None:
-        """Remove all that was put, except what `root` names (1 DELETE each, 1 GET for each index page of the root).
-        Objects that cannot be removed stay until `gc` runs."""
+        """Remove what was put and `root` does not name (1 DELETE each, 1 GET an index page); `gc` removes the rest."""
         with suppress(MonocontextError):
             named = named_objects(self.store, root) if root is not None else set()
             for key in sorted(self.keys):

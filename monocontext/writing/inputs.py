@@ -29,37 +29,40 @@ class Pieces(NamedTuple):
 def read_pieces(
     sources: Source | Iterable[Source] | Mapping[str, str], reading: InputOptions, rows: DocumentRows | None = None
 ) -> Iterator[bytes]:
-    """Yield the text of sources as UTF-8, in pieces that end between characters. Neighbouring `bytes` are one stream.
-    Files and `DocumentInputs` add documents to `rows`. Raises `InvalidText` and `NotFound`."""
+    """The text of sources as UTF-8, in pieces that end between characters. Neighbouring `bytes` are one stream. Files
+    and `DocumentInputs` add documents to `rows`. Iterating raises `InvalidText` and `NotFound`."""
     if isinstance(sources, Mapping):
         sources = documents(sources)
-    # a bare text has no documents: nothing is counted for them
-    stream = _Stream(reading, None if isinstance(sources, str) else rows)
-    batch: list[bytes] = []
-    size = 0
-    for data, characters in stream.read(sources):
-        if not data:
-            continue
-        stream.ends_line = data.endswith(b"\n")
-        if stream.rows:
-            stream.rows.add_counts(characters, len(data), data.count(b"\n"))
-        batch.append(data)
-        size += len(data)
-        if size >= PIECE_BYTES // 2:  # small texts are joined
-            yield b"".join(batch)
-            batch, size = [], 0
-    if size:
-        yield b"".join(batch)
+    # A single text has no documents, so nothing is counted.
+    return _Reader(reading, None if isinstance(sources, str) else rows).pieces(sources)
 
 
-class _Stream:
-    """Reads sources. Its user sets `ends_line` after each piece, and adds it to `rows`."""
+class _Reader:
+    """Reads sources one after another, and counts their text in `rows`."""
 
     def __init__(self, reading: InputOptions, rows: DocumentRows | None) -> None:
         self.reading, self.rows = reading, rows
         self.ends_line = True  # whether the text so far ends in a newline
 
-    def read(self, sources: Source | Iterable[Source]) -> Iterator[Utf8]:
+    def pieces(self, sources: Source | Iterable[Source]) -> Iterator[bytes]:
+        """Yield the text of the sources. Short texts are joined to pieces of at least half of `PIECE_BYTES`."""
+        batch: list[bytes] = []
+        size = 0
+        for data, characters in self._read(sources):
+            if not data:
+                continue
+            self.ends_line = data.endswith(b"\n")
+            if self.rows:
+                self.rows.add_counts(characters, len(data), data.count(b"\n"))
+            batch.append(data)
+            size += len(data)
+            if size >= PIECE_BYTES // 2:
+                yield b"".join(batch)
+                batch, size = [], 0
+        if size:
+            yield b"".join(batch)
+
+    def _read(self, sources: Source | Iterable[Source]) -> Iterator[Utf8]:
         items: Any = sources
         if isinstance(sources, str | bytes | bytearray | memoryview | os.PathLike | DocumentInputs):
             items = [sources]
@@ -68,8 +71,7 @@ class _Stream:
             raise TypeError(f"expected str, bytes, a path, documents, or an iterable of these, not {kind}")
         stream: Decoder | None = None
         characters = 0
-        is_list = isinstance(items, list | tuple)
-        paths = [item for item in items if isinstance(item, os.PathLike)] if is_list else []
+        paths = [item for item in items if isinstance(item, os.PathLike)] if isinstance(items, list | tuple) else []
         prefixes = prefixes_of(paths, self.reading)
         for number, source in enumerate(items):
             if isinstance(source, bytes | bytearray | memoryview):
@@ -136,7 +138,7 @@ class _Stream:
 
 
 def parts_of(item: Any, number: int) -> tuple[Any, Any, Any]:
-    """Name, text and metadata of a document."""
+    """The name, the text and the metadata of the document `number`. Raises `InvalidText` if it has another form."""
     parts = (None, item) if isinstance(item, str | os.PathLike) else item
     if not isinstance(parts, tuple | list) or len(parts) not in (2, 3):
         kind = type(item).__name__

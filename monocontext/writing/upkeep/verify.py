@@ -84,7 +84,7 @@ def _check_text(
 ) -> None:
     """Read all frames, and compare them with their records, filters, documents, and the root."""
     root, flags, final_newline = text.root, OF_TEXT, False
-    checker, counter = Checker(root.filters, text.get), _Counter(documents, report)
+    checker, counter = Checker(root.filters, text.get), _DocumentCounter(documents, report)
     for group in neighbours(_frames(text, report)):
         for frame, data in _read(text, group, report):
             report.problems += checker.feed(frame.number, data)
@@ -143,35 +143,37 @@ def _read(text: StoredText, group: list[Frame], report: Report) -> Iterator[tupl
             yield frame, decoded
 
 
-class _Counter:
+class _DocumentCounter:
     """Counts the text of documents, frame by frame, and compares it with their records."""
 
     def __init__(self, documents: Iterator[Document], report: Report) -> None:
         self._documents, self._report = documents, report
-        self._next()
+        self._begin_next()
 
-    def _next(self) -> None:
-        self._now, self._counts = next(self._documents, None), (0, 0, 0)
+    def _begin_next(self) -> None:
+        self._document = next(self._documents, None)
+        self._characters = self._bytes = self._newlines = 0  # of the document so far
 
     def feed(self, start: int, text: str) -> None:
         """Count the text of the next frame, which begins at character `start`."""
         stop = start + len(text)
-        while self._now is not None and self._now.start < stop:
-            part = text[max(self._now.start - start, 0) : max(self._now.stop - start, 0)]
-            characters, size, newlines = self._counts
-            self._counts = characters + len(part), size + len(part.encode()), newlines + part.count("\n")
-            if self._now.stop > stop:
+        while self._document is not None and self._document.start < stop:
+            part = text[max(self._document.start - start, 0) : max(self._document.stop - start, 0)]
+            self._characters += len(part)
+            self._bytes += len(part.encode())
+            self._newlines += part.count("\n")
+            if self._document.stop > stop:
                 return
             self.end()
 
     def end(self) -> None:
-        """The document ends here: compare it, if all of its frames could be read."""
-        if self._now is not None and self._counts[0] >= len(self._now):
-            expected, result = (self._now.bytes, self._now.newlines), self._counts[1:]
+        """End the document: compare it with its record, if all of its frames could be read, and begin the next."""
+        if self._document is not None and self._characters >= len(self._document):
+            expected, result = (self._document.bytes, self._document.newlines), (self._bytes, self._newlines)
             if result != expected:
-                name = f"document {self._now.number} ({self._now.name!r})"
+                name = f"document {self._document.number} ({self._document.name!r})"
                 self._report.problems.append(f"{name}: counts differ: expected {expected}, found {result}")
-        self._next()
+        self._begin_next()
 
 
 def _load_documents(ref: DocumentsRef | None, get: Callable[[str], bytes], report: Report) -> list[DocumentPage]:
