@@ -21,7 +21,7 @@ _WAKE_SECONDS = 0.5  # the longest wait for another thread before the link looks
 
 
 class _Slot:
-    """A waiting thread and its message."""
+    """A thread that waits, and the message it waits for."""
 
     def __init__(self) -> None:
         self.message: Message | None = None
@@ -43,23 +43,21 @@ class WorkerLink(Channel):
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
         super().__init__(read_fd, write_fd)
-        self.shielded = False  # the main thread must not be interrupted now
+        self.shielded = False  # whether the main thread must not be interrupted now
         self._main = threading.get_ident()
         self._numbers = itertools.count(1)
         self._waiting: dict[int, _Slot] = {}
         self._commands: deque[Message] = deque()
         self._reading = threading.Lock()
         self._room = threading.BoundedSemaphore(_MOST_CALLS)
-        self._is_interrupted = False
+        self._is_interrupt_wanted = False
 
     def call(self, head: dict[str, Any], body: list[bytes]) -> Message:
         """The host's answer to a request. Waits for it."""
         with self._room:
             number, slot = next(self._numbers), _Slot()
-            is_main = threading.get_ident() == self._main
             try:
-                if is_main:
-                    self.shielded = True
+                self._shield(True)
                 self._waiting[number] = slot
                 self.send({**head, "id": number}, body)
                 while slot.message is None:
@@ -67,12 +65,11 @@ class WorkerLink(Channel):
                 return slot.message
             finally:
                 self._waiting.pop(number, None)
-                if is_main:
-                    self.shielded = False
+                self._shield(False)
 
     def command(self) -> Message:
         """The next command of the host. Waits for it. For the main thread, between cells."""
-        self.shielded = True
+        self._shield(True)
         slot = _Slot()
         self._waiting[_COMMAND] = slot
         try:
@@ -81,50 +78,52 @@ class WorkerLink(Channel):
             return self._commands.popleft()
         finally:
             del self._waiting[_COMMAND]
-            self.shielded = False
+            self._shield(False)
 
     def begin_cell(self) -> None:
         """Forget an interrupt that came too late for the cell before."""
-        self._is_interrupted = False
+        self._is_interrupt_wanted = False
 
     def interrupted(self) -> bool:
-        """Whether the host wants the running cell to end, after the messages that have arrived by now. For the main
-        thread, also in a signal handler. Does not wait."""
-        shielded = self.shielded
+        """Whether the host wants the running cell to end. First takes the messages that have arrived; does not wait.
+        For the main thread, also in a signal handler."""
+        was_shielded = self.shielded
         if self._reading.acquire(blocking=False):
             try:
-                while not self._is_interrupted and (message := self.receive(0)) is not None:
+                while not self._is_interrupt_wanted and (message := self.receive(0)) is not None:
                     self._deliver(message)
             except ChannelClosed:
                 pass  # the next call raises it
             finally:
                 self._reading.release()
-                self.shielded = shielded
-        return self._is_interrupted
+                self._shield(was_shielded)
+        return self._is_interrupt_wanted
 
     def wait(self, fd: int, events: int, deadline: float | None) -> bool:
         if threading.get_ident() != self._main or events != select.POLLIN:
-            return super().wait(fd, events, deadline)  # half a message that is out cannot be taken back
-        self.shielded = False
+            return super().wait(fd, events, deadline)  # stays shielded: half of a message cannot be taken back
+        self._shield(False)
         try:
             return super().wait(fd, events, deadline)
         finally:
-            self.shielded = True
+            self._shield(True)
+
+    def _shield(self, shielded: bool) -> None:
+        """Forbid or allow interrupts, if this is the main thread."""
+        if threading.get_ident() == self._main:
+            self.shielded = shielded
 
     def _read_or_sleep(self, slot: _Slot) -> None:
-        """Read messages for all threads until the slot has its own; while another thread reads, sleep once."""
+        """Read messages for all threads until this slot has one. If another thread reads, sleep once instead."""
         if not self._reading.acquire(blocking=False):
-            is_main = threading.get_ident() == self._main
-            if is_main:
-                self.shielded = False
+            self._shield(False)
             try:
                 slot.sleep()
             finally:
-                if is_main:
-                    self.shielded = True
+                self._shield(True)
             return
         try:
-            while slot.message is None and not (self._commands and self._waiting.get(_COMMAND) is slot):
+            while slot.message is None:
                 message = self.receive()
                 assert message is not None  # it waits without a limit
                 self._deliver(message)
@@ -139,7 +138,7 @@ class WorkerLink(Channel):
         """Give a message to the thread that waits for it."""
         head, _ = message
         if head.get("op") == "interrupt":
-            self._is_interrupted = True
+            self._is_interrupt_wanted = True
             return
         if "op" in head:
             self._commands.append(message)

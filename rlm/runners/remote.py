@@ -65,7 +65,7 @@ class RemoteRunner(ABC):
         self._servers = [text.serve() for text in texts]
         self._requests = WorkerRequests(self._functions, self._servers, [context, *texts])
         self._variables: Mapping[str, str] = {}
-        self._pending_note = ""  # a note for the stderr of the next cell: on the worker that ended after the last one
+        self._pending_note = ""  # said in the stderr of the next cell: that the worker was lost after the last one
         self._cells = 0  # the number of the last cell
         self._worker: Worker | None = None
         self._is_closed = False
@@ -131,14 +131,15 @@ class RemoteRunner(ABC):
             return pack_for_worker(take_texts_out(value, texts))
         except TypeError:
             raise RunnerUnavailable(
-                f"runner {self.name!r} cannot pass {name!r} to its worker: a {type(value).__name__} is not plain data, "
-                "contains something that is not, or is nested too deeply; give str, numbers, lists, dicts or a "
-                'Monocontext, or use runner="local" (--runner local)'
+                f"runner {self.name!r} cannot pass {name!r} to its worker: a {type(value).__name__} must be plain "
+                "data throughout, and not nested too deeply; give str, numbers, lists, dicts or a Monocontext, or use "
+                'runner="local" (--runner local)'
             ) from None
 
     def _start_worker(self) -> None:
         """Start a worker, and give it the context and the names. Raises RunnerUnavailable."""
-        self._worker, hello = self.launch()
+        worker, hello = self.launch()
+        self._worker = worker
         if hello.get("protocol") != PROTOCOL:
             self._end()
             raise RunnerUnavailable(
@@ -155,12 +156,13 @@ class RemoteRunner(ABC):
         }  # fmt: skip
         deadline = time.monotonic() + START_SECONDS
         try:
-            self._worker.channel.send(start, [*self._packed.values()], seconds=START_SECONDS)
-            if self._await_start(self._worker.channel, deadline):
+            worker.channel.send(start, [*self._packed.values()], seconds=START_SECONDS)
+            if self._await_start(worker.channel, deadline):
                 return
         except ChannelClosed:
             pass
-        raise RunnerUnavailable(f"runner {self.name!r}: the worker did not start ({self._end(gone=True)})")
+        how_ended = self._end(gone=True)
+        raise RunnerUnavailable(f"runner {self.name!r}: the worker did not start: {worker.complaint or how_ended}")
 
     def _await_start(self, channel: Channel, deadline: float) -> bool:
         """Answer the worker until it has started; False when it has not by then. Raises RunnerUnavailable."""

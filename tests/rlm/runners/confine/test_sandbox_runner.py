@@ -43,9 +43,9 @@ def test_half_a_pair_leaves_the_sandbox_escaped(sandbox: Make) -> None:
 
 
 def test_a_context_that_is_neither_data_nor_served_is_refused_by_name(sandbox: Make) -> None:
-    with pytest.raises(RunnerUnavailable, match=r"a Foo is not plain data.*--runner local"):
+    with pytest.raises(RunnerUnavailable, match=r"a Foo must be plain data.*--runner local"):
         sandbox(type("Foo", (), {})())
-    with pytest.raises(RunnerUnavailable, match=r"a list is not plain data, contains something that is not"):
+    with pytest.raises(RunnerUnavailable, match=r"a list must be plain data throughout"):
         sandbox([object()])
     with pytest.raises(RunnerUnavailable, match=r"cannot pass 'tool' to its worker"):
         sandbox("c", names={"tool": [object()]})
