@@ -21,8 +21,8 @@ from rlm.errors import BudgetSpent, PromptTooLong, ReplyRefused, ScriptExhausted
 from rlm.models.lm import LM, Message, Reply
 from rlm.prompts import faults
 from rlm.prompts import messages as prompts
-from rlm.prompts.messages import ModelWindow, compact
 from rlm.prompts.replies import CodeBlock, ParsedReply, parse_reply
+from rlm.prompts.window import ModelWindow, compact
 from rlm.runners.runner import CellResult, Runner
 from rlm.runners.syntax import compiles, statements_of
 from rlm.trajectory.step import Cell, Step
@@ -118,7 +118,7 @@ class Loop:
                     raise
                 step = self._accept(previous)  # a script or a replay ends with an answer that was refused once
             yield step
-            messages[:] = prompts.history(step, self.window)
+            messages[:] = prompts.messages_after(step, self.window)
             question.turns, question.previous = question.turns + 1, step
             question.has_refused = question.has_refused or step.refusal == "unseen"
             if step.reason in (None, "repetition") and not step.reply.text.strip() and not step.reply.cut:
@@ -139,7 +139,7 @@ class Loop:
                 to_read=self._to_read, has_run=self.has_run,
                 again=question.previous is not None and question.previous.repeats > 0,
             )  # fmt: skip
-        step = self._ask(question.turns_before + question.turns + 1, prompts.join(messages, opened))
+        step = self._ask(question.turns_before + question.turns + 1, prompts.with_opening(messages, opened))
         return replace(self._judge(step, question, remaining), seconds=self._gate.elapsed() - step.start_seconds)
 
     def _ask(self, number: int, messages: list[Message]) -> Step:

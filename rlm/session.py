@@ -142,7 +142,7 @@ class Session:
                 raise BudgetSpent("the question was cancelled", reason="cancelled")
             is_later = bool(self._messages)
             if is_later:
-                lost = self._runner.run(prompts.NEW_QUESTION).stderr
+                lost = self._runner.run(prompts.CLEAR_DRAFT_CODE).stderr
                 self._messages.append(prompts.next_question(query, broken_off=self._broken_off, lost=lost))
                 self._trajectory.reopen()
             else:
@@ -187,7 +187,7 @@ class Session:
             steps = recording.steps()
             self._run_again(steps)
             self._turns = len(steps) - len(recording.open_lines)
-            self._messages = prompts.history(steps[-1], self._loop.window)
+            self._messages = prompts.messages_after(steps[-1], self._loop.window)
             return self._finish(str(recording.open_lines[0].get("question", query)), steps[self._turns :])
 
     def _metadata(self, query: str) -> dict[str, Any]:
@@ -220,7 +220,7 @@ class Session:
                 if printed != cell.result.stdout.removesuffix(prompts.CUT_AND_RUN):
                     self.gate.note(f"block {number} of turn {step.iteration} printed something else when it ran again")
             if step.final_answer is not None:
-                self._runner.run(prompts.NEW_QUESTION)
+                self._runner.run(prompts.CLEAR_DRAFT_CODE)
             self._loop.window = self._loop.window.after(step.prompt, step.reply)
         self._loop.has_run = any(statements_of(cell.code) for step in steps for cell in step.cells)
 

@@ -28,19 +28,9 @@ from rlm.calls.sub_cache import SubCache
 from rlm.calls.usage import ModelUsage, Usage, cost_of, find_price
 from rlm.context.excerpt import VOLATILE, make_printable
 from rlm.errors import BudgetSpent, LLMError
+from rlm.models import lm as replies
 from rlm.models.endpoint_errors import one_line
-from rlm.models.lm import (
-    LM,
-    Listener,
-    Message,
-    Reply,
-    call_key,
-    check_prompt,
-    check_whole,
-    has_words,
-    reply_fields,
-    with_counted_usage,
-)  # fmt: skip
+from rlm.models.lm import LM, Message, Reply, call_key, reply_fields
 from rlm.models.log import INFO, WARNING, log
 from rlm.models.thinking import split_thinking
 
@@ -221,12 +211,11 @@ class Gateway:
             try:
                 reply = self._call_once(call)
                 if call.whole:
-                    check_whole(reply)
+                    replies.check_whole(reply)
                 return reply
-            except BudgetSpent:
-                raise
             except LLMError as exc:
-                is_empty = exc.reply and not (exc.reply.cut or exc.reply.called or has_words(exc.reply.text))
+                paid = exc.reply
+                is_empty = paid and not (paid.cut or paid.called or replies.has_words(paid.text))
                 if type(exc) is LLMError and is_empty and not was_empty:
                     exc.transient = was_empty = True
                 patience = PATIENCE_SECONDS if self.budget.seconds is None else self.seconds_left()
@@ -244,7 +233,7 @@ class Gateway:
         one of `on_delta`."""
         lm, messages = call.lm, call.messages
         name = call.model or getattr(lm, "model", None) or type(lm).__name__
-        listener = Listener(call.on_delta, self._check_time)
+        listener = replies.Listener(call.on_delta, self._check_time)
         paid: Reply | None = None
         with self._lock:  # checked and under way in one step: the calls of a batch exceed no limit together
             if reason := self.spent:
@@ -260,10 +249,10 @@ class Gateway:
                 self.note(note)
             text, thought = split_thinking(reply.text)  # only the text goes back to the model
             reply = replace(reply, text=text, thinking="\n\n".join(filter(None, (reply.thinking, thought))))
-            reply = paid = with_counted_usage(reply, messages)
+            reply = paid = replies.with_counted_usage(reply, messages)
         except LLMError as exc:
             if exc.reply is not None:  # refused, and paid
-                paid = exc.reply = with_counted_usage(exc.reply, messages)
+                paid = exc.reply = replies.with_counted_usage(exc.reply, messages)
             raise
         except Exception as exc:
             if exc is listener.raised:
@@ -274,7 +263,7 @@ class Gateway:
                 self.under_way -= 1
                 if paid is not None:
                     self.usage.count(paid.model, ModelUsage.of_call(paid, cost_of(paid, self.usage.prices)))
-        check_prompt(reply, messages)
+        replies.check_prompt(reply, messages)
         return reply
 
     def note(self, note: str) -> None:

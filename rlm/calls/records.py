@@ -30,7 +30,7 @@ class ChildRun:
 class SubCall:
     """The record of one call, answered or failed."""
 
-    prompt: str  # cut when the call failed and it was long
+    prompt: str  # shortened if the call failed and it was long
     reply: Reply  # its text is empty when the call failed; the tokens were paid even so
     dollars: float | None  # None where no price is known
     start_seconds: float

@@ -132,10 +132,7 @@ class ModelUsage:
 
     def to_dict(self) -> dict[str, Any]:
         """The counts by the field names of rlms, without an unknown cost, and without zeros that rlms does not have."""
-        counts = {
-            "total_calls": self.calls, "total_input_tokens": self.input_tokens,
-            "total_output_tokens": self.output_tokens,
-        }  # fmt: skip
+        counts = {f"total_{name}": getattr(self, name) for name in ("calls", "input_tokens", "output_tokens")}
         cost: dict[str, Any] = {} if self.dollars is None else {"total_cost": self.dollars}
         return counts | cost | {name: getattr(self, name) for name in OWN_COUNTS if getattr(self, name)}
 
@@ -195,10 +192,8 @@ class Usage:
 
     def to_dict(self) -> dict[str, Any]:
         """The counts of all models and the total cost, by the field names of rlms."""
-        return {
-            "model_usage_summaries": {name: usage.to_dict() for name, usage in self.models.items()},
-            "total_cost": self.dollars,
-        }
+        summaries = {name: usage.to_dict() for name, usage in self.models.items()}
+        return {"model_usage_summaries": summaries, "total_cost": self.dollars}
 
     def __repr__(self) -> str:
         cost = "; ".join([f"${self.known_dollars:.4f}", *self.notes()])

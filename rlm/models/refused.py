@@ -45,6 +45,8 @@ _OUT_OF_RANGE = re.compile(
     r"out of range|between|less than or equal|greater than or equal|must be [<>]|at most|at least|\b[<>]=? ?-?\d",
     re.IGNORECASE,
 )
+_BROAD_REFUSAL = re.compile("unsupported|not support|only", re.IGNORECASE)
+"""Words of a refusal also where `_OUT_OF_RANGE` matches: "only 1 is supported" sounds like a range."""
 
 
 def find_refused(report: ErrorReport, sent: Iterable[str]) -> str | None:
@@ -64,8 +66,7 @@ def _is_refusal(report: ErrorReport) -> bool:
     has_code = "unsupported_parameter" in report.code or "unsupported_value" in report.code
     if not has_code and not _REFUSAL.search(report.message):
         return False
-    is_out_of_range = _OUT_OF_RANGE.search(report.message)
-    return not is_out_of_range or re.search("unsupported|not support|only", report.message, re.I) is not None
+    return not _OUT_OF_RANGE.search(report.message) or _BROAD_REFUSAL.search(report.message) is not None
 
 
 def _first_named(names: Iterable[str], message: str) -> str | None:

@@ -1,20 +1,14 @@
-"""Write the messages to the root model: questions, turns, outputs and notices, in the form that rlms uses.
-
-A history that nears the model's window is shortened by rule: no model is called, so a replay gives the same. The
-messages before the first turn and the newest turns stay whole. Replies and outputs of older turns keep their head and
-tail, and a note tells the model that its variables are unchanged in the REPL.
-"""
+"""Write the messages to the root model: questions, turns, outputs and notices, in the form that rlms uses."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rlm.context.excerpt import shorten
-from rlm.errors import PromptTooLong
-from rlm.models.lm import Message, Reply, estimate_text_tokens, estimate_tokens
-from rlm.prompts.system import LOOK_FIRST, conversation
+from rlm.models.lm import Message, Reply
+from rlm.prompts.system import LOOK_FIRST
+from rlm.prompts.window import ModelWindow, fit, without_turn
 from rlm.prompts.written_calls import codes_of_json
 from rlm.runners.syntax import statements_of
 from rlm.trajectory.step import Cell, Step
@@ -61,8 +55,8 @@ NO_STR = (
 )
 SKIPPED = "The later blocks of your reply ({}) were not run: the one before them raised, or was refused."
 
-DRAFT = 'FINAL(answer["content"])'  # code that gives the model's draft as the answer
-NEW_QUESTION = 'answer["content"], answer["ready"] = "", False'  # code that clears the answer before the next question
+GIVE_DRAFT_CODE = 'FINAL(answer["content"])'  # gives the model's draft as the answer
+CLEAR_DRAFT_CODE = 'answer["content"], answer["ready"] = "", False'  # clears the answer before the next question
 
 FORCED = (
     "All {turns} turns are used; you will see no more output. Give your best answer now, as plain text, from what you "
@@ -95,10 +89,10 @@ def turn_message(turn: int, turns: int | None, query: str, *, to_read: bool, has
     return f"{number}. {repeated}{short}{look or how}"
 
 
-def join(messages: Sequence[Message], opened: str) -> list[Message]:
-    """The messages, and `opened`, which opens a turn. Joins neighbours of one role: some chat templates refuse them."""
+def with_opening(messages: Sequence[Message], opening: str) -> list[Message]:
+    """The messages and the one that opens a turn; joins neighbours of one role, which some chat templates refuse."""
     joined: list[Message] = []
-    for message in (*messages, {"role": "user", "content": opened}):
+    for message in (*messages, {"role": "user", "content": opening}):
         if joined and joined[-1]["role"] == message["role"]:
             joined[-1] = {"role": message["role"], "content": f"{joined[-1]['content']}\n\n{message['content']}"}
         else:
@@ -106,37 +100,40 @@ def join(messages: Sequence[Message], opened: str) -> list[Message]:
     return joined
 
 
-def history(step: Step, window: ModelWindow) -> list[Message]:
+def messages_after(step: Step, window: ModelWindow) -> list[Message]:
     """The messages up to the end of a turn: the reply, and one message with output, errors and notices. A turn that
     repeats the one before is left out. `window`: outputs are cut to a part of it."""
     *before, last = step.prompt
     if step.repeats:
         content = without_turn(last["content"])
         return [*before, {"role": last["role"], "content": content}] if content else before
-    parts = []
-    for number, cell in enumerate(step.cells, 1):
-        result = cell.result
-        lines = [f"REPL output (block {number}):" if len(step.cells) > 1 else "REPL output:"]
-        lines += [fit(part.rstrip("\n"), window) for part in (result.stdout, result.stderr) if part]
-        if not (result.stdout or result.stderr):
-            is_empty = statements_of(cell.code) == []
-            lines.append(NO_STATEMENT if is_empty else "No output: use print(...) to see a value.")
-        if "TypeError" in result.stderr and ("Monocontext" in result.stderr or "LazyList" in result.stderr):
-            lines.append(NO_STR)
-        names = [name for name in result.variables if name != "context"]
-        if names:
-            more = f"... and {len(names) - _NAMES} more, " if len(names) > _NAMES else ""
-            lines.append(f"REPL variables: {more}{', '.join(names[-_NAMES:])}")
-        parts.append("\n".join(lines))
+    is_one = len(step.cells) == 1
+    parts = [_describe_output("" if is_one else f" (block {i})", cell, window) for i, cell in enumerate(step.cells, 1)]
     if step.notice:
         parts.append(step.notice)
     outputs = [{"role": "user", "content": "\n\n".join(parts)}] if parts else []
     return [*before, last, {"role": "assistant", "content": step.reply.text}, *outputs]
 
 
+def _describe_output(block: str, cell: Cell, window: ModelWindow) -> str:
+    """The output of a cell, with advice and the names of the variables. `block`: its number, if there are several."""
+    result = cell.result
+    lines = [f"REPL output{block}:"]
+    lines += [fit(part.rstrip("\n"), window) for part in (result.stdout, result.stderr) if part]
+    if not (result.stdout or result.stderr):
+        is_empty = statements_of(cell.code) == []
+        lines.append(NO_STATEMENT if is_empty else "No output: use print(...) to see a value.")
+    if "TypeError" in result.stderr and ("Monocontext" in result.stderr or "LazyList" in result.stderr):
+        lines.append(NO_STR)
+    if names := [name for name in result.variables if name != "context"]:
+        more = f"... and {len(names) - _NAMES} more, " if len(names) > _NAMES else ""
+        lines.append(f"REPL variables: {more}{', '.join(names[-_NAMES:])}")
+    return "\n".join(lines)
+
+
 def notice_of(reply: Reply, notice: str | None, cells: Sequence[Cell]) -> str | None:
-    """The notice for a reply that was cut, empty or a tool call, together with `notice`; else `notice` itself. A cut
-    block needs no notice, since its output mentions the cut."""
+    """The notice to send: about a reply that was cut, empty or a tool call, before `notice` if that says more. A cut
+    block needs none, since its output mentions the cut."""
     if reply.called and not cells:
         called = CALLED.format(name=shorten(reply.called, 80))
         return called if notice in (None, NO_CODE, ONLY_THINKING) else f"{called}\n\n{notice}"
@@ -152,105 +149,3 @@ def with_call(reply: Reply) -> Reply:
     """The reply, with a block of code if it calls a tool whose only argument is code."""
     code = next(codes_of_json(reply.call_arguments), None) if reply.called else None
     return reply if code is None else replace(reply, text=f"{reply.text}\n```repl\n{code}\n```".lstrip())
-
-
-# -- the window --------------------------------------------------------------------------------------------------------
-
-FILL = 0.85  # the part of the window to fill; the rest is for the reply; as in rlms
-OUTPUT = 0.25  # the part of the window that the output of one block may fill
-
-# Tried in turn until the history fits: the newest turns that stay whole, and the characters of each older message.
-_LEVELS = ((4, 1_200), (2, 400), (1, 200), (0, 200))
-_FEWEST_CHARACTERS = 200  # fewest characters of an output, however small the window
-_LESS, _LESS_UNCOUNTED = 0.9, 0.5  # the share of a refused prompt to send next, with and without the endpoint's count
-_SCALES = (0.25, 8.0)  # least and largest; a count further off is of something else, such as uncached tokens
-
-_STEP = 0.05  # scales are rounded up to a multiple of this, since the next text may have more tokens than the last
-
-NOTE = "[Earlier turns are shortened. Every variable is still there: SHOW_VARS() lists them.]"
-_TURN = re.compile(
-    r"(?:\A|\n\n)(?:Your last reply and its output were the same [^\n]*\n\n)?Turn \d+(?:/\d+)?[.:][^\n]*\Z"
-)
-"""A message that opened a turn, at the end of the message that it was joined to; earlier versions' wording too."""
-
-
-@dataclass(frozen=True, slots=True)
-class ModelWindow:
-    """The capacity of the root's prompt in tokens, and the scale of its endpoint's counts."""
-
-    tokens: int
-    scale: float = 1.0  # tokens that the endpoint counts for each estimated token
-
-    def count(self, messages: Sequence[Message]) -> int:
-        """The tokens of a prompt, as the endpoint is expected to count them."""
-        return int(self.scale * estimate_tokens(messages))
-
-    def after(self, prompt: Sequence[Message], reply: Reply) -> ModelWindow:
-        """The window with the scale by an answered call, if its endpoint reported the tokens of the prompt."""
-        if reply.estimated or reply.input_tokens <= 0:
-            return self
-        least, most = _SCALES
-        counted = reply.input_tokens / max(1, estimate_tokens(prompt))
-        return replace(self, scale=min(most, max(least, -(-counted // _STEP) * _STEP)))
-
-    def refused(self, prompt: Sequence[Message], refusal: PromptTooLong) -> ModelWindow:
-        """The window after a prompt was refused as too long. The next prompt fills at most `FILL` of it, and so is
-        shorter than that one, by the endpoint's count if it gave one."""
-        scaled = self.after(prompt, Reply("", refusal.tokens, 0, "")) if refusal.tokens else self
-        share = _LESS if refusal.tokens else _LESS_UNCOUNTED
-        tokens = min(refusal.window_tokens or self.tokens, self.tokens, int(share * scaled.count(prompt) / FILL))
-        return replace(scaled, tokens=max(1, tokens))
-
-
-def fit(text: str, window: ModelWindow) -> str:
-    """The output of a block, cut to as much of its head and tail as a quarter of the window holds."""
-    room = int(OUTPUT * window.tokens)
-    limit = len(text)
-    while limit > _FEWEST_CHARACTERS:
-        display = shorten(text, limit)
-        needed = window.scale * estimate_text_tokens(display)
-        if needed <= room:
-            return display
-        limit = max(_FEWEST_CHARACTERS, min(int(limit * room / needed), int(0.95 * limit)))
-    return shorten(text, limit)
-
-
-def compact(messages: Sequence[Message], window: ModelWindow) -> tuple[list[Message], int]:
-    """The messages, shortened until they fill at most 85 % of the window, and the number of shortened ones."""
-    room = int(FILL * window.tokens)
-    if window.count(messages) <= room:
-        return list(messages), 0
-    shortened = list(messages)
-    for whole_turns, characters in _LEVELS:
-        shortened = _shorten_older(messages, whole_turns, characters)
-        if window.count(shortened) <= room:
-            break
-    else:
-        if len(conversation(shortened)) > 1:  # the newest message is cut to the room that the others leave
-            *others, newest = shortened
-            share = (room - window.count(others)) / max(1, window.count([newest]))
-            limit = max(_FEWEST_CHARACTERS, int(share * len(newest["content"])))
-            shortened = [*others, {"role": newest["role"], "content": shorten(newest["content"], limit)}]
-    return shortened, sum(old != new for old, new in zip(messages, shortened, strict=True))
-
-
-def without_turn(text: str) -> str:
-    """The text of a user message without the opening of a turn that was joined to its end."""
-    return _TURN.split(text, maxsplit=1)[0]
-
-
-def _shorten_older(messages: Sequence[Message], whole_turns: int, characters: int) -> list[Message]:
-    """The messages, with those of turns before the last `whole_turns` shortened to this many characters each."""
-    opening = len(messages) - len(conversation(messages)) + 1
-    replies = [i for i, message in enumerate(messages) if i >= opening and message["role"] == "assistant"]
-    old = replies[: max(0, len(replies) - whole_turns)]
-    until = replies[len(old)] if len(old) < len(replies) else len(messages) - 1
-    result: list[Message] = []
-    for i, message in enumerate(messages):
-        text = message["content"]
-        if opening <= i < until and len(text) > characters:
-            text = shorten(without_turn(text) if message["role"] == "user" else text, characters)
-            if i == old[0] + 1 and NOTE not in text:
-                text = f"{NOTE}\n{text}"
-        result.append({"role": message["role"], "content": text})
-    return result

@@ -51,7 +51,8 @@ class ParsedReply:
 
 @dataclass(slots=True)
 class _Part:
-    """Some lines of a reply. `loose`: a fence without a tag; `other`: one of another language, or calls of tools."""
+    """Consecutive lines of a reply of one kind. `loose`: a fence without a tag; `other`: a fence of another language,
+    or the text of tool calls."""
 
     kind: Literal["prose", "python", "loose", "other", "draft"]
     lines: list[str]
@@ -66,7 +67,8 @@ def parse_reply(text: str) -> ParsedReply:
     if parsed.blocks or parsed.final:
         return parsed
     all_parsed = _parse(text, skips_drafts=False)
-    if all_parsed.final and parsed.words and not all_parsed.fault:  # an answer in a draft, beside words
+    if all_parsed.final and parsed.words and not all_parsed.fault:
+        # An answer that stands only in a draft is still to come.
         return replace(all_parsed, fault=faults.TO_COME)
     return all_parsed
 
@@ -76,15 +78,20 @@ def _parse(text: str, *, skips_drafts: bool) -> ParsedReply:
     lines = text.split("\n")
     parts = list(_Reader(lines, skips_drafts).read_parts())
     own_text = "\n".join(lines[: sum(len(part.lines) for part in parts)])
-    texts = [part for part in parts if part.kind not in ("python", "draft") and any(map(str.strip, part.lines))]
-    words = "\n".join(line for part in texts for line in part.lines).strip()
-    if len(texts) == 1 and texts[0].kind != "prose":
-        words = texts[0].code
+    words = _words_of(parts)
     blocks = tuple(CodeBlock(part.code, part.cut) for part in parts if part.kind == "python")
     if not blocks:
         return _parse_without_blocks(parts, own_text, words)
     fault = faults.explain_date(block.code for block in blocks) if _DATE.search(own_text) else ""
     return ParsedReply(() if fault else blocks, None, words, own_text, fault)
+
+
+def _words_of(parts: Sequence[_Part]) -> str:
+    """The text of a reply outside its code and drafts; if that is one fence, its content."""
+    texts = [part for part in parts if part.kind not in ("python", "draft") and any(map(str.strip, part.lines))]
+    if len(texts) == 1 and texts[0].kind != "prose":
+        return texts[0].code
+    return "\n".join(line for part in texts for line in part.lines).strip()
 
 
 def _parse_without_blocks(parts: Sequence[_Part], own_text: str, words: str) -> ParsedReply:
@@ -116,10 +123,10 @@ def _leading_code(parts: Sequence[_Part]) -> str:
 
 def _codes_of_fences(fences: Sequence[_Part], finals: Sequence[TextFinal]) -> Iterator[str]:
     """The code in fences without the tag of Python, and in the JSON of calls. Beside answers it must act."""
-    runs = does_something if finals else is_code
+    counts_as_code = does_something if finals else is_code
     for part in fences:
         is_in_answer = any(part.code in final.text for final in finals)
-        if part.kind == "loose" and not is_in_answer and runs(part.code):
+        if part.kind == "loose" and not is_in_answer and counts_as_code(part.code):
             yield part.code
         elif _JSON_CALL.search(part.code):
             yield from codes_of_json(part.code)
@@ -167,31 +174,37 @@ class _Reader:
         """A fenced block of Python. It ends at the first fence before which its code is complete, since strings and
         comments may hold fences; without such a fence, at the first one, or with the reply."""
         lines, margin, mark = self.lines, len(opening["margin"]), opening["mark"]
-        commented: _Part | None = None  # the first complete code whose closing fence may be part of a comment
-        broken: _Part | None = None  # the code up to the first fence, if it is not complete
-        for end in range(start + 1, len(lines)):
-            last = _before_end(lines[end], mark)
-            following = marks.OPENING_FENCE.match(lines[end]) if last is None else None
-            opens_next = following is not None and following["mark"] == mark  # the next block, which ends this one
-            if last is None and not opens_next:
-                continue
-            code = _dedent([*lines[start + 1 : end], last] if last else lines[start + 1 : end], margin)
+        up_to_comment: _Part | None = None  # the first complete code whose closing fence may be part of a comment
+        up_to_first_fence: _Part | None = None  # if the code before it is not complete
+        for end, last in self._ends(start, mark):
+            opens_next = last is None
+            code = _dedent([*lines[start + 1 : end], *filter(None, [last])], margin)
             part = _Part("python", lines[start : end if opens_next else end + 1], code)
-            if self.tries <= 0 or (opens_next and commented):
-                return commented or broken or part
-            is_complete = statements_of(code) is not None
-            if is_complete and "#" not in (last or ""):
-                return part
-            if is_complete:
-                commented = commented or part
-            elif commented and not last and not opens_next:
-                return commented
-            elif not opens_next:
-                broken = broken or part
-            self.tries -= not is_complete
-        code = re.sub(rf"\n[ \t]*{mark[0]}{{1,2}}\Z", "", _dedent(lines[start + 1 :], margin))  # half of a fence
+            if self.tries <= 0 or (opens_next and up_to_comment):
+                return up_to_comment or up_to_first_fence or part
+            if statements_of(code) is not None:
+                if "#" not in (last or ""):
+                    return part
+                up_to_comment = up_to_comment or part
+                continue
+            if up_to_comment and last == "":
+                return up_to_comment
+            if not opens_next:
+                up_to_first_fence = up_to_first_fence or part
+            self.tries -= 1
+        # Without half of a fence, at which the reply was cut.
+        code = re.sub(rf"\n[ \t]*{mark[0]}{{1,2}}\Z", "", _dedent(lines[start + 1 :], margin))
         rest = _Part("python", lines[start:], code, cut=True)
-        return rest if compiles(code) else commented or broken or rest
+        return rest if compiles(code) else up_to_comment or up_to_first_fence or rest
+
+    def _ends(self, start: int, mark: str) -> Iterator[tuple[int, str | None]]:
+        """The lines at which a block may end: the number, and the code before the mark, which is empty for a mark
+        alone, and None if the line opens the next block."""
+        for number in range(start + 1, len(self.lines)):
+            before = _before_end(self.lines[number], mark)
+            opening = marks.OPENING_FENCE.match(self.lines[number]) if before is None else None
+            if before is not None or (opening and opening["mark"] == mark):
+                yield number, before
 
     def _read_other_fence(self, start: int, opening: re.Match[str]) -> _Part:
         """A fenced block of another language, or without a tag. It ends at the first fence."""
@@ -234,9 +247,9 @@ class _Reader:
         end = next((i for i, line in enumerate(body) if closes.search(line)), None)  # the line that ends the block
         code = "\n".join(body if end is None else [*body[:end], closes.split(body[end], 1)[0]])
         if not compiles(dedent(code).strip()):
-            fence = _FENCE_LINE.search(code) if end is None else None
-            code = marks.HALF_MARK.sub("", code[: fence.end()] if fence else code)
-            end = code.count("\n") + 1 if fence else end
+            if end is None and (fence := _FENCE_LINE.search(code)):  # it ends at a fence after all
+                code, end = code[: fence.end()], code.count("\n", 0, fence.start())
+            code = marks.HALF_MARK.sub("", code)  # the line of that fence, or the part of a mark at which it was cut
         code = dedent(code).strip("\n").rstrip()
         used = len(body) if end is None else end + 1
         return _Part("python", self.lines[start : start + used], code, cut=end is None) if is_code(code) else None

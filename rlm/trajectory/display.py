@@ -40,7 +40,6 @@ class Display:
     def __exit__(self, *_: object) -> None:
         if self._live:
             self._live.stop()
-            self._live = None
 
     def watch(self, gate: Gateway) -> None:
         """Show the calls and costs of this gateway in the live line."""

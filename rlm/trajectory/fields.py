@@ -26,7 +26,7 @@ def union(ranges: Iterable[tuple[Number, Number]], gap: int = 0) -> list[tuple[N
 
 
 def ranges(block: Mapping[str, Any], name: str = "ranges") -> list[Range] | None:
-    """The ranges that a recorded cell read (with `name` `handed`: received), merged; None if they are not recorded."""
+    """The ranges that a recorded cell read, or received (`name="handed"`), merged; None if they are not recorded."""
     recorded = mapping(block.get("result")).get(name)
     if not isinstance(recorded, list):
         return None
@@ -45,7 +45,7 @@ def number(value: object) -> float | None:
 
 
 def count(value: object) -> int | None:
-    """The whole part of a number from 0 to 2**53, which a browser can hold exactly; None for anything else."""
+    """The whole part of a number from 0 and below 2**53, which a browser can hold exactly; None for anything else."""
     result = number(value)
     return None if result is None or not 0 <= result < 2**53 else int(result)
 

@@ -148,9 +148,8 @@ def _result(cell: Cell) -> dict[str, Any]:
         used = {"model_usage_summaries": {reply.model: ModelUsage.of_call(reply, None).to_dict()}}
         calls.append({
             "root_model": reply.model, "prompt": call.prompt, "execution_time": round(call.execution_seconds, 6),
-            "usage_summary": used, "dollars": call.dollars,
-            "start_seconds": round(call.start_seconds, 6), "cached": reply.cached, "key": call.key,
-            "order": call.order, **reply_fields(reply),
+            "usage_summary": used, "dollars": call.dollars, "start_seconds": round(call.start_seconds, 6),
+            "cached": reply.cached, "key": call.key, "order": call.order, **reply_fields(reply),
             **(call.child.to_dict() if call.child else {}), **({"error": call.error} if call.error else {}),
         })  # fmt: skip
     paid = [call.dollars for call in result.calls if call.error is None or call.reply.input_tokens]
@@ -165,8 +164,7 @@ def _result(cell: Cell) -> dict[str, Any]:
         "prompt_tokens": sum([call.reply.input_tokens for call in result.calls]),
         "completion_tokens": sum([call.reply.output_tokens for call in result.calls]),
         "dollars": None if None in paid else sum(cost or 0.0 for cost in paid),
-        "seconds": seconds,
-        "ahead": cell.ahead and dict(cell.ahead),
+        "seconds": seconds, "ahead": cell.ahead and dict(cell.ahead),
         "ranges": None if cell.ranges is None else [list(pair) for pair in cell.ranges],
         "handed": None if cell.handed is None else [list(pair) for pair in cell.handed],
         **({} if cell.io is None else {"io": dict(cell.io)}),

@@ -10,7 +10,7 @@ from rlm_replies import repl
 from rlm import RLM, LLMError, ScriptedLM
 from rlm.errors import PromptTooLong
 from rlm.models.lm import Message, Reply, estimate_text_tokens
-from rlm.prompts.messages import FILL, NOTE, OUTPUT, ModelWindow, compact, fit
+from rlm.prompts.window import FILL, NOTE, OUTPUT, ModelWindow, compact, fit
 
 PROSE = "The quick brown fox jumps over the lazy dog and goes home again, as it does each day. " * 50
 LOG = "2026-03-01T12:33:07.482Z 10.24.118.6 e2517 hit 7b977ec83513 age 70471 s\n" * 50
