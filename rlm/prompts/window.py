@@ -24,9 +24,7 @@ _LEVELS = ((4, 1_200), (2, 400), (1, 200), (0, 200))
 _FEWEST_CHARACTERS = 200  # fewest characters of an output, however small the window
 _NEXT_SHARE, _NEXT_SHARE_UNCOUNTED = 0.9, 0.5  # of a refused prompt, with and without the endpoint's count of it
 _SCALES = (0.25, 8.0)  # least and largest; a count further off is of something else, such as uncached tokens
-_SCALE_STEP = (
-    0.05  # scales are rounded up to a multiple of this, since the next text may have more tokens than the last
-)
+_SCALE_STEP = 0.05  # scales are rounded up to a multiple of it: the next text may have more tokens than the last
 
 NOTE = "[Earlier turns are shortened. Every variable is still there: SHOW_VARS() lists them.]"
 _TURN = re.compile(

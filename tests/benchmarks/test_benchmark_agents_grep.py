@@ -49,9 +49,7 @@ def test_files_of_the_source_are_whole_and_the_same_each_time(tmp_path: Path, mo
 
 
 @pytest.mark.slow
-def test_every_way_that_is_here_prints_the_same(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_way_here_prints_the_same(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """It raises where one prints something else."""
     pytest.importorskip("bashkit")
     monkeypatch.setattr("sys.argv", ["benchmarks", "agents_grep", "--quick"])

@@ -48,9 +48,8 @@ def test_one_metadata_line_then_iterations(lines: list[dict[str, Any]]) -> None:
     head = lines[0]
     assert head["trajectory_version"] == 1
     assert (head["root_model"], head["max_depth"], head["max_iterations"]) == ("scripted", 1, 30)
-    assert head["environment_type"] == "local"
+    assert (head["environment_type"], head["other_backends"]) == ("local", None)
     assert head["environment_kwargs"] == {"cell_timeout": 120.0, "output_limit": 20_000}
-    assert head["other_backends"] is None
     assert head["backend_kwargs"] == {"model_name": "scripted"}
     assert head["context"] == {
         "uri": "memory://double", "type": "LazyText", "chars": 8890, "lines": 1000, "length": 8890,
@@ -74,10 +73,7 @@ def test_what_the_viewer_reads_without_a_check_is_there(lines: list[dict[str, An
     failed = lines[2]["code_blocks"][0]["result"]
     assert failed["stderr"]
     assert [(call["response"], call["error"]) for call in failed["rlm_calls"]] == [("", "no luck")]
-
-
-def test_usage_is_written_in_both_spellings(lines: list[dict[str, Any]]) -> None:
-    call = lines[1]["code_blocks"][0]["result"]["rlm_calls"][0]
+    call = lines[1]["code_blocks"][0]["result"]["rlm_calls"][0]  # has its usage in both spellings
     assert (call["prompt_tokens"], call["completion_tokens"], call["root_model"]) == (1, 2, "small")
     summary = call["usage_summary"]["model_usage_summaries"]["small"]
     assert summary == {"total_calls": 1, "total_input_tokens": 1, "total_output_tokens": 2}
