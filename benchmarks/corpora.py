@@ -67,11 +67,12 @@ def corpus(name: str, size_bytes: int) -> Path:
     if path.exists():
         return path
     if name == "logs":
-        return _write(path, make_logs(size_bytes, LOGS_SEED))
+        return _write_whole(path, make_logs(size_bytes, LOGS_SEED))
     if name not in _SOURCES:
         raise CorpusMissing(f"no text {name!r}: choose from {', '.join(NAMES)}")
     source = _source(name)
-    return _write(path, _stretches(source, size_bytes) if tiles(name, size_bytes) == 1 else _tiles(source, size_bytes))
+    make = _stretches if tiles(name, size_bytes) == 1 else _tiles
+    return _write_whole(path, make(source, size_bytes))
 
 
 def tiles(name: str, size_bytes: int) -> int:
@@ -192,7 +193,7 @@ def _members(package: Path, inside: str = "") -> Iterator[Iterator[tuple[str, by
 def _source(name: str) -> Path:
     """The whole source of a text; made once."""
     path = folder() / f"{name}.source.txt"
-    return path if path.exists() else _write(path, _SOURCES[name]())
+    return path if path.exists() else _write_whole(path, _SOURCES[name]())
 
 
 def _stretches(source: Path, size_bytes: int) -> Pieces:
@@ -224,8 +225,7 @@ def _tiles(source: Path, size_bytes: int) -> Pieces:
                 piece = file.read(1 << 20)
 
 
-def _write(path: Path, pieces: Iterable[bytes]) -> Path:
-    """Write a file atomically."""
+def _write_whole(path: Path, pieces: Iterable[bytes]) -> Path:
     part = path.with_suffix(f".part-{os.getpid()}")
     try:
         with part.open("wb") as file:

@@ -58,7 +58,7 @@ def open_plain(url: str | os.PathLike[str], options: StoreOptions | None = None)
     except (NotFound, InvalidUrl):
         return None
     _refuse_root(str(url), root)
-    _check_size(str(url), size, f"`monocontext index {url} PLACE` indexes it without a copy")
+    _refuse_large(str(url), size, f"`monocontext index {url} PLACE` indexes it without a copy")
     store = _memory(str(url))
     index(str(url), store, filters=False, note=_warn, store_options=options)
     return store
@@ -97,8 +97,7 @@ def _refuse_root(url: str, data: bytes) -> None:
     raise NotFound(f"{url} is a part of a stored text, whose URL is {location}")
 
 
-def _check_size(name: str, size: int, remedy: str) -> None:
-    """Refuse a large text."""
+def _refuse_large(name: str, size: int, remedy: str) -> None:
     if size > MOST_PLAIN_BYTES:
         raise MonocontextError(f"{name} has {size / 1e9:.1f} GB, too much to read without an upload: {remedy}")
 
@@ -134,7 +133,7 @@ def _check_folder(path: Path) -> None:
     if not names:
         raise NotFound(f"{path} contains no file to read")
     size = sum((path / name).stat().st_size for name in names)
-    _check_size(str(path), size, f"`monocontext upload {path} DIRECTORY`")
+    _refuse_large(str(path), size, f"`monocontext upload {path} DIRECTORY`")
 
 
 def _publish_file(path: Path, store: Store) -> None:
