@@ -30,8 +30,8 @@ from monocontext.stores.volumes import Volumes, is_volume_name, volumes_url
 from monocontext.writing.folder import Folder
 from monocontext.writing.folder import describe_left_out as describe_files
 
-_NO_NAME = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.EILSEQ)
-"""Errors that a file system raises for a key that cannot be a path in it."""
+_NO_NAME = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.EINVAL, errno.EILSEQ)
+"""Errors that a file system raises for a key that cannot be a path in it; EEXIST if a folder in it is a file."""
 
 Place = Annotated[str, Argument(help="s3://bucket/prefix, a directory, or the name of a volume.")]
 Object = Annotated[str, Argument(help="An object, as s3://bucket/name or VOLUME/name; with / at its end, all below.")]
@@ -186,7 +186,7 @@ def _fetch_all(store: Store, folder: Path, force: bool) -> None:
     infos = list(list_usable(store, left_out))
     fetched = [_fetch_one(store, info.key, base, force) for info in infos]
     _note_left_out(store, left_out)
-    if not infos:
+    if not infos and not left_out:
         raise NotFound(f"no object below {store.url}: see what is there with `monocontext ls`")
     failed = fetched.count(False)
     if failed:
@@ -202,8 +202,7 @@ def _fetch_one(store: Store, key: str, base: Path, force: bool) -> bool:
         path.parent.mkdir(parents=True, exist_ok=True)
         _write(path, store.get(key).data, force)
     except OSError as error:
-        parent_is_file = error.errno == errno.EEXIST and error.filename != str(path)
-        if error.errno not in _NO_NAME and not parent_is_file:
+        if error.errno not in _NO_NAME:
             raise
         print_note(f"{key[:100]!r} cannot be a file name in {base}: {error.strerror}")
         return False
@@ -217,8 +216,11 @@ def _check_inside(path: Path, base: Path) -> None:
 
 
 def _write(path: Path, data: bytes, force: bool) -> None:
-    with path.open("wb" if force else "xb") as file:
-        file.write(data)
+    try:
+        with path.open("wb" if force else "xb") as file:
+            file.write(data)
+    except FileExistsError:
+        raise AlreadyExists(f"{path} already exists: --force overwrites it") from None
 
 
 def rm(

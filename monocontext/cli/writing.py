@@ -57,6 +57,8 @@ def input_options(
     name_field: Annotated[str | None, Option(metavar="FIELD", help="The field with the name; else a number.")] = None,
 ) -> Callable[[list[str]], dict[str, Any]]:
     """The options of sources. Returns a function that turns their names into keywords of `publish` and `append`."""
+    if documents and (errors != "strict" or include or exclude or no_ignore or follow_links):
+        raise click.UsageError("--documents reads rows, not folders or plain text: only --encoding goes with it")
     fields = {"text_field": text_field, "name_field": name_field, "encoding": encoding}
     return lambda names: {
         "sources": _sources(names, documents is not None, fields), "encoding": encoding, "errors": errors,

@@ -228,7 +228,6 @@ class Page:
         return len(self._columns["flags"])
 
     def __getitem__(self, i: int) -> Frame:
-        """Frame `i` of the page."""
         columns = self._columns
         run_number = bisect_right(self._run_starts, i) - 1 if len(self.runs) > 1 else 0
         run = self.runs[run_number]

@@ -47,7 +47,8 @@ def read_thinking(value: object, depth: int = 0) -> str:
     if isinstance(value, list):
         return "".join(read_thinking(item, depth + 1) for item in value)
     for name in ("thinking", "reasoning", "text", "content", "summary", "value"):
-        if inside := read_thinking(get(value, name), depth + 1):
+        field = get(value, name)
+        if field and (inside := read_thinking(field, depth + 1)):
             return inside
     return ""
 

@@ -89,11 +89,11 @@ class OpenAILM(SDKModel):
         key_variables: tuple[str, ...] = ()
         if maker is not None:
             endpoint = PROVIDERS[maker]
-            is_own_endpoint = str(options.setdefault("base_url", endpoint.url)).rstrip("/") == endpoint.url
-            if is_own_endpoint:
+            options["base_url"] = base_url = options.get("base_url") or endpoint.url
+            if base_url.rstrip("/") == endpoint.url:
                 self.backend, key_variables = maker, endpoint.keys
             # A server that needs no key must not receive the OPENAI_API_KEY of the environment.
-            placeholder = "none" if is_own_endpoint and not endpoint.keys else None
+            placeholder = None if endpoint.keys else "none"
             options["api_key"] = options.get("api_key") or endpoint.key or placeholder
         connect = partial(_connect, options.get("api_key"), key_variables, client_options(options))
         super().__init__(model, connect, **options)
@@ -138,6 +138,6 @@ def _connect(api_key: str | None, key_variables: tuple[str, ...], options: Mappi
     try:
         return openai.OpenAI(api_key=api_key, **options)
     except openai.OpenAIError:
-        if options.get("base_url") is None:
+        if not options.get("base_url") and not os.environ.get("OPENAI_BASE_URL"):
             raise LLMError("no API key: set OPENAI_API_KEY, or pass api_key= or base_url=") from None
         return openai.OpenAI(api_key="none", **options)

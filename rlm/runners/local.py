@@ -285,18 +285,14 @@ def _refuse(name: str, *args: object, **options: object) -> NoReturn:
 def cell_traceback(exc: BaseException, file_prefix: str) -> str:
     """The traceback of `exc` for the model: only frames of cells, whose file names start with `file_prefix`."""
     trace = traceback.TracebackException.from_exception(exc)
-    _keep_cell_frames(trace, file_prefix)
+    chain = [trace]
+    for part in chain:  # which grows meanwhile: a chain of errors may be longer than the stack is deep
+        part.stack = traceback.StackSummary.from_list([f for f in part.stack if f.filename.startswith(file_prefix)])
+        chain += [linked for linked in (part.__cause__, part.__context__, *(part.exceptions or ())) if linked]
+    for part in chain:
+        # A cause without a frame of a cell comes from inside a library, and adds nothing to the message.
+        if part.__cause__ is not None and not part.__cause__.stack:
+            part.__cause__, part.__suppress_context__ = None, True
+        if part.__context__ is not None and not part.__context__.stack:
+            part.__context__ = None
     return "".join(trace.format() if trace.stack else trace.format_exception_only())
-
-
-def _keep_cell_frames(trace: traceback.TracebackException, file_prefix: str) -> None:
-    frames = [frame for frame in trace.stack if frame.filename.startswith(file_prefix)]
-    trace.stack = traceback.StackSummary.from_list(frames)
-    for linked in (trace.__cause__, trace.__context__, *(trace.exceptions or ())):
-        if linked is not None:
-            _keep_cell_frames(linked, file_prefix)
-    # A cause without a frame of a cell comes from inside a library, and adds nothing to the message.
-    if trace.__cause__ is not None and not trace.__cause__.stack:
-        trace.__cause__, trace.__suppress_context__ = None, True
-    if trace.__context__ is not None and not trace.__context__.stack:
-        trace.__context__ = None

@@ -64,6 +64,7 @@ def test_rows_come_from_files_with_a_known_encoding(cli: Cli, tmp_path: Path) ->
         command = ["update", "--encoding", encoding, tmp_path / "rows.jsonl", tmp_path / "ctx"]
         cli(*command).misused(f"unknown encoding '{encoding}'")
     cli("upload", "--documents", "jsonl", "-", tmp_path / "ctx").misused("--documents reads files, not stdin")
+    cli("upload", "--documents", "jsonl", "x", tmp_path / "ctx", "--include", "*").misused("only --encoding goes")
     for command in ("update", "sync"):
         assert "stdin" not in cli(command, "-h").fine().out
     assert not (tmp_path / "ctx").exists()

@@ -156,7 +156,7 @@ def test_files_of_a_volume(cli: Cli, tmp_path: Path) -> None:
     assert cli("get", f"{volume}/stdin").fine().out == "piped"
     cli("get", f"{volume}/", back).fine()
     assert (back / "source" / "a.txt").read_bytes() == b"a\xff\0"
-    cli("get", f"{volume}/stdin", back / "a.txt").refused("File exists")
+    cli("get", f"{volume}/stdin", back / "a.txt").refused("a.txt already exists: --force overwrites it")
     cli("get", f"{volume}/stdin", back / "a.txt", "--force").fine()
     assert (back / "a.txt").read_bytes() == b"piped"
     cli("put", source / "a.txt", f"{volume}/stdin", "--create").refused("already exists")

@@ -79,6 +79,8 @@ def test_a_lazy_text_brings_names_and_builtins(runner_of: Make, lazy: Any) -> No
         ("import json\njson.loads('{')", ["json.loads('{')", "JSONDecodeError"]),
         ("try:\n    1/0\nexcept Exception as e:\n    raise ValueError('second') from e",
          ["ZeroDivisionError", "direct cause", "ValueError: second"]),
+        ("e = None\nfor i in range(3000):\n    try:\n        raise ValueError(i) from e\n    except ValueError as x:\n"
+         "        e = x\nraise e", ["ValueError: 0\n", "ValueError: 2999\n"]),
         *((code, ["SyntaxError"]) for code in ("a\0b", "return 1", "(" * 10_000)),
         *((code, ["SystemExit"]) for code in ("import sys; sys.exit(3)", "exit()", "quit(1)", "raise SystemExit(1)")),
         *((f"raise {name}(1)", [f"{name}: 1\n"]) for name in ("KeyboardInterrupt", "GeneratorExit", "BaseException")),
