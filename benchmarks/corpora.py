@@ -59,7 +59,7 @@ Pieces = Iterator[bytes]  # pieces of text in UTF-8; each ends with a newline
 
 
 def corpus(name: str, size_bytes: int) -> Path:
-    """A file with at most `size_bytes` bytes of the text `name`, a few lines less. Raises `CorpusMissing`.
+    """A file with whole lines of the text `name`, slightly under `size_bytes`. Raises `CorpusMissing`.
 
     The first call downloads and unpacks packages, which takes a minute or two.
     """

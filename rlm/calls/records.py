@@ -13,7 +13,7 @@ from rlm.models.lm import Reply
 
 @dataclass(frozen=True, slots=True)
 class ChildRun:
-    """What came of a child run, and what it took."""
+    """The result and the cost of a child run."""
 
     answer: str  # empty if it failed
     usage: Usage

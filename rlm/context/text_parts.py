@@ -15,7 +15,7 @@ _WEB = re.compile(r"https?://[^\s<>\"]+")  # a URL that can be a link
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """A text in which the sources of an answer are; characters count from its own first one."""
+    """A text that sources of an answer refer to. Offsets count its own characters."""
 
     name: str | None  # its key in a dict of texts
     text: Any  # a `str` or a `Monocontext`

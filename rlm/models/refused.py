@@ -50,7 +50,7 @@ _BROAD_REFUSAL = re.compile("unsupported|not support|only", re.IGNORECASE)
 
 
 def find_refused(report: ErrorReport, sent: Iterable[str]) -> str | None:
-    """The field of `sent` that an endpoint refuses, by its report; None for other failures, as a value out of range."""
+    """The field of `sent` that an endpoint refuses, by its report; None for other failures, such as a bad value."""
     names = [name for name in sent if name in DROPPABLE]
     # Any failure that names it counts, however worded: a reply without it lacks nothing but its counts of tokens.
     if "stream_options" in names and "stream_options" in report.message:

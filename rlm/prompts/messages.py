@@ -132,8 +132,8 @@ def _describe_output(block: str, cell: Cell, window: ModelWindow) -> str:
 
 
 def notice_of(reply: Reply, notice: str | None, cells: Sequence[Cell]) -> str | None:
-    """The notice to send: about a reply that was cut, empty or a tool call, before `notice` if that says more. A cut
-    block needs none, since its output mentions the cut."""
+    """The notice to send: that the reply was cut, empty or a tool call, then `notice` if that says more. A cut block
+    needs none, since its output mentions the cut."""
     if reply.called and not cells:
         called = CALLED.format(name=shorten(reply.called, 80))
         return called if notice in (None, NO_CODE, ONLY_THINKING) else f"{called}\n\n{notice}"

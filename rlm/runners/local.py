@@ -123,7 +123,7 @@ class LocalRunner:
             linecache.cache.pop(file, None)
 
     def show_vars(self) -> dict[str, str]:
-        """The variables made so far: name -> type and value, cut."""
+        """The variables that cells have made: name -> type and shortened value."""
         return {name: f"{type(value).__name__}: {_safe_repr(value)}" for name, value in self._variables().items()}
 
     def works(self) -> bool:
@@ -167,7 +167,7 @@ class LocalRunner:
                 seconds = clock.allowed_seconds()
                 cell.err.write(f"CellTimeout: stopped after {seconds:g} s; variables set before are kept.\n")
             except SystemExit as exc:
-                cell.err.write(f"SystemExit({exc.code!r}): a cell cannot end the session; to finish, answer.\n")
+                cell.err.write(f"SystemExit({exc.code!r}): a cell cannot end the session: call FINAL(value).\n")
             except BaseException as exc:
                 cell.err.write(cell_traceback(exc, self._file_prefix))
             try:

@@ -26,7 +26,7 @@ class Completion:
     usage: Usage
     """Calls, tokens and dollars per model, sub-calls and child runs included."""
     io: dict[str, float] | None
-    """The cost of reading from storage: gets, bytes, hits, ms waited. None if the context does not count."""
+    """What reading from storage cost: `gets`, `bytes`, `hits`, and `ms` waited. None without lazy texts."""
     seconds: float
     """Seconds on the wall clock."""
     trajectory: list[dict[str, Any]]
@@ -45,7 +45,7 @@ class Completion:
         return self.answer
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON values, without the trajectory."""
+        """The result as JSON values, without `trajectory`, `trajectory_path` and `reads`."""
         return {
             "answer": self.answer, "finished": self.finished, "reason": self.reason, "iterations": self.iterations,
             "seconds": round(self.seconds, 3), "usage": self.usage.to_dict(), "cost": self.cost, "io": self.io,

@@ -80,7 +80,7 @@ def _start_and_shift(line: Mapping[str, Any], previous_end: float) -> tuple[floa
 
 
 def turn_details(line: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
-    """All fields of a turn except its prompt. `depth` counts the child runs around it."""
+    """What the page shows of an opened turn. `depth` counts the child runs around it."""
     sources = items(line.get("sources"))
     return {
         **texts(line, "response", "thinking", "notice"),
