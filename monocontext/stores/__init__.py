@@ -12,7 +12,8 @@ from monocontext.stores.protocol import Store
 
 _OPTIONS = {"s3": tuple(StoreOptions.__annotations__), **dict.fromkeys(("gs", "az"), ("endpoint", "anonymous"))}
 """The options of each scheme that has any."""
-Place = str | os.PathLike[str] | Store  # the URL or the path of a store, or a store that is open already
+Place = str | os.PathLike[str] | Store
+"""The URL or the path of a store, or a store that is open already."""
 
 __all__ = ["Place", "is_within", "open_store", "open_store_at", "options_for", "place_for_workers", "split_object"]
 

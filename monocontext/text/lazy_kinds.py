@@ -91,7 +91,6 @@ class LazyItems:
         return all(item == other_item for item, other_item in zip_longest(self, other, fillvalue=LazyItems))
 
     def __add__(self, other: object) -> list[Any]:
-        """A real list."""
         return [*self, *other] if isinstance(other, list | LazyItems) else NotImplemented
 
     def __radd__(self, other: object) -> list[Any]:
