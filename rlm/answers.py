@@ -13,7 +13,6 @@ from rlm.prompts import faults
 from rlm.prompts import messages as prompts
 from rlm.prompts.replies import ParsedReply, parse_reply
 from rlm.prompts.system import conversation
-from rlm.prompts.window import without_turn
 from rlm.runners.answers import check_written_answer
 from rlm.runners.runner import Runner
 from rlm.runners.syntax import assigned_names, call_of, compiles, gives_answer
@@ -39,7 +38,7 @@ class WrittenAnswers:
         replies = (message["content"] for message in messages if message["role"] == "assistant")
         known = {*self.runner.run("").variables, *assigned_names(replies), *self.tools, "context", "answer"}
         outputs = (message["content"] for message in conversation(messages)[1:] if message["role"] == "user")
-        seen = "\n".join(without_turn(text).partition("Traceback (most recent")[0] for text in outputs)
+        seen = "\n".join(prompts.without_turn(text).partition("Traceback (most recent")[0] for text in outputs)
         if fault := faults.explain_final(final, known, is_alone, seen):
             return None, f"Answer refused: {fault}"
         if (name := final.variable) and (final.is_name or name in known):

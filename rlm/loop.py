@@ -19,10 +19,9 @@ from rlm.context.excerpt import VOLATILE
 from rlm.context.lazy import ReadMeter, Reads, thinking
 from rlm.errors import BudgetSpent, PromptTooLong, ReplyRefused, ScriptExhausted
 from rlm.models.lm import LM, Message, Reply
-from rlm.prompts import faults
+from rlm.prompts import faults, notices
 from rlm.prompts import messages as prompts
 from rlm.prompts.replies import CodeBlock, ParsedReply, parse_reply
-from rlm.prompts.window import ModelWindow, compact
 from rlm.runners.runner import CellResult, Runner
 from rlm.runners.syntax import compiles, statements_of
 from rlm.trajectory.step import Cell, Step
@@ -92,7 +91,7 @@ class Loop:
         self._is_top, self._to_read = is_top, to_read
         self._answers = WrittenAnswers(runner, setup.tools)
         self._hint: Callable[[str], object] | None = getattr(context, "hint", None) if meter.parts else None
-        self.window = ModelWindow(setup.window_tokens)  # of the root's prompt; each reply refines it
+        self.window = prompts.ModelWindow(setup.window_tokens)  # of the root's prompt; each reply refines it
         self.has_run = False  # whether code of the model has run in this namespace
 
     def run(
@@ -132,7 +131,7 @@ class Loop:
         """Open the next turn of a question, ask the root, and judge its reply. `messages`: the conversation so far."""
         remaining = self._gate.take_turn()
         if remaining == 0:
-            opened = prompts.FORCED.format(turns=question.turns)
+            opened = notices.FORCED.format(turns=question.turns)
         else:
             opened = prompts.turn_message(
                 question.turns + 1, None if remaining is None else question.turns + remaining, question.text,
@@ -145,15 +144,14 @@ class Loop:
     def _ask(self, number: int, messages: list[Message]) -> Step:
         """Ask the root with messages shortened to its window, and once more if it finds them too long. Returns the turn
         so far; its `reason` says why the run ends, if there is no reply to judge."""
-        started, (sent, shortened) = self._gate.elapsed(), compact(messages, self.window)
+        started, sent = self._gate.elapsed(), prompts.compact(messages, self.window)
         reply, reason = Reply("", 0, 0, ""), None
         with self._meter.measure() as reads:
             try:
                 try:
                     reply = self._call_root(number, sent)
                 except PromptTooLong as exc:
-                    sent, more = self._shorten_refused(sent, exc)
-                    shortened += more
+                    sent = self._shorten_refused(sent, exc)
                     reply = self._call_root(number, sent)
                 self.window = self.window.after(sent, reply)
             except BudgetSpent as exc:
@@ -164,6 +162,7 @@ class Loop:
                 self._gate.note(str(exc))
                 reply, reason = replace(exc.reply or reply, text=""), exc.reason
         seconds = self._gate.elapsed() - started
+        shortened = sum(old != new for old, new in zip(messages, sent, strict=True))
         return Step(
             number, tuple(dict(message) for message in sent), prompts.with_call(reply) if reply.called else reply,
             cells=(), final_answer=None, notice=None, thinking_seconds=seconds, seconds=seconds, reason=reason,
@@ -189,17 +188,17 @@ class Loop:
                 on_delta(reply.text)
         return reply
 
-    def _shorten_refused(self, messages: list[Message], refusal: PromptTooLong) -> tuple[list[Message], int]:
-        """The messages of a refused prompt, shortened to what its endpoint takes, and how many were. Later turns keep
-        to the smaller window. Raises `refusal` if the window is unbounded, or nothing can be shortened."""
+    def _shorten_refused(self, messages: list[Message], refusal: PromptTooLong) -> list[Message]:
+        """The messages of a refused prompt, shortened to what its endpoint takes. Later turns keep to the smaller
+        window. Raises `refusal` if the window is unbounded, or nothing can be shortened."""
         window = self.window.refused(messages, refusal)
-        shorter, count = compact(messages, window)
-        if self.window.tokens == UNBOUNDED or not count:
+        shorter = prompts.compact(messages, window)
+        if self.window.tokens == UNBOUNDED or shorter == messages:
             raise refusal
         self.window = window
         advice = f"window_tokens={window.tokens} shortens it in time"
         self._gate.note(f"{refusal}: the history was shortened and asked again; {advice}")
-        return shorter, count
+        return shorter
 
     def _judge(self, step: Step, question: _Question, remaining: int | None) -> Step:
         """The step with what its reply came to; if the run ends without an answer, with the best that there is.
@@ -232,7 +231,7 @@ class Loop:
     def _judge_cells(self, step: Step, parsed: ParsedReply, cells: Sequence[Cell]) -> Step:
         """The step with its cells, and the answer that the last of them gave."""
         last, skipped, final = cells[-1].result, len(parsed.blocks) - len(cells), parsed.final
-        answer, notice = last.final_answer, prompts.SKIPPED.format(skipped) if last.raised and skipped else None
+        answer, notice = last.final_answer, notices.SKIPPED.format(skipped) if last.raised and skipped else None
         # Such as a reply `FINAL(Paris)`: it was run as code, and its words are the answer.
         has_name_error = answer is None and last.raised and "NameError: " in last.stderr
         if has_name_error and final and final.stands_alone(parsed.own_text, ""):
@@ -246,12 +245,12 @@ class Loop:
         final = parsed.final
         if final is None or parsed.fault:
             is_thought = step.reply.thinking and not step.reply.text.strip()
-            notice = prompts.ONLY_THINKING if is_thought else parsed.fault or prompts.NO_CODE
+            notice = notices.ONLY_THINKING if is_thought else parsed.fault or notices.NO_CODE
             return replace(step, notice=notice, refusal="to come" if parsed.fault == faults.TO_COME else "")
         is_alone = final.stands_alone(parsed.own_text, step.reply.thinking)
         answer, fault = self._answers.read(final, step.prompt, is_alone)
         if may_refuse and self._to_read and not self.has_run and answer is not None and self._gate.spent is None:
-            return replace(step, notice=prompts.UNSEEN, refusal="unseen")
+            return replace(step, notice=notices.UNSEEN, refusal="unseen")
         reason = None if answer is None else "answer"
         return replace(step, final_answer=answer, notice=fault, reason=reason, claims=final.claims)
 
@@ -259,8 +258,8 @@ class Loop:
         """A step without an answer, with all notices for the model; if a budget is spent, with that as its reason."""
         notice = step.notice
         if has_invented:
-            notice = f"{notice}\n\n{prompts.INVENTED}" if notice else prompts.INVENTED
-        notice = prompts.notice_of(step.reply, notice, step.cells)
+            notice = f"{notice}\n\n{notices.INVENTED}" if notice else notices.INVENTED
+        notice = notices.notice_of(step.reply, notice, step.cells)
         return replace(step, notice=notice, reason=self._gate.spent, claims=())
 
     def _judge_forced(self, step: Step, parsed: ParsedReply) -> Step:
@@ -291,13 +290,13 @@ class Loop:
         for block in blocks:
             started, waited = self._gate.elapsed(), self._subcalls.waited.seconds
             if block.cut and not compiles(block.code):
-                reads, result = Reads(), CellResult(stderr=prompts.CUT_NOT_RUN, raised=True)
+                reads, result = Reads(), CellResult(stderr=notices.CUT_NOT_RUN, raised=True)
             else:
                 with self._meter.measure() as reads:
                     result = self._runner.run(block.code)
                 self.has_run = self.has_run or bool(statements_of(block.code))
                 if block.cut:
-                    result = replace(result, stdout=result.stdout + prompts.CUT_AND_RUN)
+                    result = replace(result, stdout=result.stdout + notices.CUT_AND_RUN)
             waited = self._subcalls.waited.seconds - waited
             cells.append(Cell(block.code, result, reads.cost, reads.ranges, started, waited, reads.ahead, reads.handed))
             if result.final_answer is not None or result.raised or self._gate.spent:
@@ -318,4 +317,4 @@ def count_repeats(previous: Step, step: Step) -> int:
 def _shown(cells: Sequence[Cell]) -> list[str]:
     """Code and output of cells, without what differs each time."""
     texts = [text for cell in cells for text in (cell.code.strip(), cell.result.stdout, cell.result.stderr)]
-    return [VOLATILE.sub("", text.removesuffix(prompts.CUT_AND_RUN)) for text in texts]
+    return [VOLATILE.sub("", text.removesuffix(notices.CUT_AND_RUN)) for text in texts]

@@ -22,6 +22,7 @@ from rlm.errors import BudgetSpent, ChannelAbuse, InvalidArgument, LLMError, Tra
 from rlm.loop import Loop, Setup
 from rlm.models.lm import Message
 from rlm.prompts import messages as prompts
+from rlm.prompts import notices
 from rlm.prompts.system import opening_messages, system_prompt
 from rlm.runners import make_runner
 from rlm.runners.syntax import statements_of
@@ -214,10 +215,10 @@ class Session:
         """Run the cells of recorded turns again, which restores the namespace; their calls are not paid again."""
         for step in steps:
             for number, cell in enumerate(step.cells, 1):
-                if cell.result.stderr == prompts.CUT_NOT_RUN:
+                if cell.result.stderr == notices.CUT_NOT_RUN:
                     continue
                 printed = self._runner.run(cell.code).stdout
-                if printed != cell.result.stdout.removesuffix(prompts.CUT_AND_RUN):
+                if printed != cell.result.stdout.removesuffix(notices.CUT_AND_RUN):
                     self.gate.note(f"block {number} of turn {step.iteration} printed something else when it ran again")
             if step.final_answer is not None:
                 self._runner.run(prompts.CLEAR_DRAFT_CODE)

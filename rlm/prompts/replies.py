@@ -201,7 +201,11 @@ class _Reader:
         """The lines at which a block may end: the number, and the code before the mark, which is empty for a mark
         alone, and None if the line opens the next block."""
         for number in range(start + 1, len(self.lines)):
-            before = _before_end(self.lines[number], mark)
+            line = self.lines[number].rstrip()
+            # Another closing mark may stand behind the fence, or in place of it.
+            closing = None if line.endswith(mark) else marks.CLOSING_MARKS.search(line)
+            rest = line[: closing.start()].rstrip() if closing else line
+            before = "" if closing and not rest else _before_fence(rest, mark)
             opening = marks.OPENING_FENCE.match(self.lines[number]) if before is None else None
             if before is not None or (opening and opening["mark"] == mark):
                 yield number, before
@@ -275,14 +279,6 @@ def _before_fence(line: str, mark: str) -> str | None:
     line = line.rstrip()
     before = line.rstrip(mark[0])
     return (before if before.strip() else "") if line.endswith(mark) else None
-
-
-def _before_end(line: str, mark: str) -> str | None:
-    """`_before_fence` for a block of Python, which also ends at another closing mark, or at one behind its fence."""
-    line = line.rstrip()
-    end = None if line.endswith(mark) else marks.CLOSING_MARKS.search(line)
-    before = line[: end.start()].rstrip() if end else line
-    return _before_fence(before, mark) if before or not end else ""
 
 
 def _dedent(lines: Sequence[str], margin: int) -> str:

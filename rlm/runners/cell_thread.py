@@ -45,13 +45,17 @@ class CellRunner(Protocol):
 
 class CellThread:
     """One daemon thread for all cells of a runner, so that objects bound to a thread (sqlite3) survive the cell. The
-    caller only waits, so it can watch the clock and receive Ctrl-C."""
+    first cell starts it. The caller only waits, so it can watch the clock and receive Ctrl-C."""
 
-    def __init__(self) -> None:
-        self._start()
+    _thread: threading.Thread
+    _jobs: queue.SimpleQueue[_Job | None] | None = None  # of the thread; None while there is none
 
     def run(self, work: Callable[[], None], seconds_left: Callable[[], float]) -> bool:
         """Run `work` as `CellRunner.run` says. Ctrl-C in the caller's thread interrupts it too, and is raised here."""
+        if self._jobs is None:
+            self._jobs = queue.SimpleQueue()
+            self._thread = threading.Thread(target=_serve, args=(self._jobs,), name="rlm-cells", daemon=True)
+            self._thread.start()
         done = threading.Event()
         self._jobs.put((work, done))
         try:
@@ -63,7 +67,7 @@ class CellThread:
             try:
                 self._stop(done)
             except BaseException:  # a second Ctrl-C
-                self._replace()
+                self.close()
                 raise
             raise
 
@@ -71,29 +75,22 @@ class CellThread:
         """Do nothing: the thread catches a late interrupt while it waits for its next work."""
 
     def close(self) -> None:
-        """Let the thread end, once it is free."""
-        self._jobs.put(None)
+        """Let the thread end, once it is free. Another cell would start a new one."""
+        if self._jobs is not None:
+            self._jobs.put(None)
+            self._jobs = None
 
     def _stop(self, done: threading.Event) -> bool:
+        """Interrupt the running cell, again and again for a second. Returns whether it ended; if not, it is left."""
         deadline = time.monotonic() + _GRACE_SECONDS
         while time.monotonic() < deadline:
             _raise_in(self._thread.ident, CellTimeout)
             if done.wait(_RAISE_AGAIN_SECONDS):
                 _clear_async_flag(self._thread.ident)
                 return True
-        # The exception is still pending, and ends the thread's work when its C call returns.
-        self._replace()
+        self.close()  # the exception is still pending, and ends the thread's work when its C call returns
         _clear_async_flag()
         return False
-
-    def _replace(self) -> None:
-        self.close()
-        self._start()
-
-    def _start(self) -> None:
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=_serve, args=(self._jobs,), name="rlm-cells", daemon=True)
-        self._thread.start()
 
 
 def _raise_in(thread: int | None, exception: type[BaseException], *, instead_of: int | None = None) -> None:

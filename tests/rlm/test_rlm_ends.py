@@ -13,7 +13,7 @@ from rlm_replies import repl as code
 
 from rlm import RLM, LLMError, ReplyRefused
 from rlm.models.lm import Message, Reply
-from rlm.prompts.messages import CUT, CUT_AND_RUN, CUT_NOT_RUN, EMPTY
+from rlm.prompts.notices import CUT, CUT_AND_RUN, CUT_NOT_RUN, EMPTY
 
 
 @pytest.fixture(autouse=True)

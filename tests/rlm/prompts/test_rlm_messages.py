@@ -11,7 +11,7 @@ from rlm_replies import repl
 
 from rlm import RLM, LLMError, ScriptedLM
 from rlm.models.lm import Message
-from rlm.prompts.messages import UNSEEN
+from rlm.prompts.notices import UNSEEN
 
 
 def roles(call: list[Message]) -> list[str]:

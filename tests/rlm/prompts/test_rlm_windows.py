@@ -10,7 +10,7 @@ from rlm_replies import repl
 from rlm import RLM, LLMError, ScriptedLM
 from rlm.errors import PromptTooLong
 from rlm.models.lm import Message, Reply, estimate_text_tokens
-from rlm.prompts.window import FILL, NOTE, OUTPUT, ModelWindow, compact, fit
+from rlm.prompts.messages import NOTE, OUTPUT_SHARE, PROMPT_SHARE, ModelWindow, compact, fit_output
 
 PROSE = "The quick brown fox jumps over the lazy dog and goes home again, as it does each day. " * 50
 LOG = "2026-03-01T12:33:07.482Z 10.24.118.6 e2517 hit 7b977ec83513 age 70471 s\n" * 50
@@ -106,23 +106,23 @@ def test_without_compaction_the_refusal_is_the_error() -> None:
 @pytest.mark.parametrize("text", [PROSE * 9, LOG * 9, "日本語" * 9_000, "1" * 30_000])
 def test_an_output_fills_at_most_a_quarter_of_the_window(text: str, scale: float) -> None:
     window = ModelWindow(8_000, scale)
-    shown = fit(text, window)
-    assert scale * estimate_text_tokens(shown) <= OUTPUT * 8_000
-    assert scale * estimate_text_tokens(shown) >= 0.7 * OUTPUT * 8_000
+    shown = fit_output(text, window)
+    assert scale * estimate_text_tokens(shown) <= OUTPUT_SHARE * 8_000
+    assert scale * estimate_text_tokens(shown) >= 0.7 * OUTPUT_SHARE * 8_000
     assert "characters omitted" in shown
     assert shown[:50] == text[:50]
-    assert fit("short", window) == "short"
+    assert fit_output("short", window) == "short"
 
 
 def test_newest_turns_stay_whole_where_they_fit_and_are_cut_last() -> None:
     prompt = turns("code 1", PROSE, "code 2", PROSE, "code 3", PROSE)
-    out, changed = compact(prompt, ModelWindow(int(3_000 / FILL)))
-    assert changed
+    out = compact(prompt, ModelWindow(int(3_000 / PROMPT_SHARE)))
+    assert out != prompt
     assert out[-1] == prompt[-1]
-    tight, _ = compact(prompt, ModelWindow(int(700 / FILL)))
+    tight = compact(prompt, ModelWindow(int(700 / PROMPT_SHARE)))
     assert len(tight[-1]["content"]) < len(PROSE)
     assert tight[:2] == prompt[:2]
-    few, _ = compact(turns("code 1", PROSE, "code 2", PROSE, "code 3", PROSE * 3), ModelWindow(int(5_600 / FILL)))
+    few = compact(turns("code 1", PROSE, "code 2", PROSE, "code 3", PROSE * 3), ModelWindow(int(5_600 / PROMPT_SHARE)))
     assert [len(message["content"]) > 2_000 for message in few[3::2]] == [True, True, True] or few[-1] == prompt[-1]
 
 
