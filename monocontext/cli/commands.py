@@ -29,12 +29,14 @@ _COMMANDS = {
         "gc": HelpRow("upkeep", "", "gc s3://bucket/logs --older-than 30d"),
     },
     "Objects": {
-        "ls": HelpRow("volume", "List objects and texts, or the documents of one.", "ls s3://bucket/"),
+        "ls": HelpRow("objects", "List objects and texts, or the documents of one.", "ls s3://bucket/"),
         "ls-documents": HelpRow("reading", "", "ls-documents s3://bucket/src 'lib/**'"),
-        "put": HelpRow("volume", "Store or fetch files as they are.", "put report.pdf s3://bucket/files/"),
-        "get": HelpRow("volume", "", "get s3://bucket/files/report.pdf ."),
-        "rm": HelpRow("volume", "Remove objects, or documents of a context.", "rm --document 'old/**' s3://bucket/src"),
-        "volume": HelpRow("volume:app", "List, create and remove volumes.", "volume list"),
+        "put": HelpRow("objects", "Store or fetch files as they are.", "put report.pdf s3://bucket/files/"),
+        "get": HelpRow("objects", "", "get s3://bucket/files/report.pdf ."),
+        "rm": HelpRow(
+            "objects", "Remove objects, or documents of a context.", "rm --document 'old/**' s3://bucket/src"
+        ),
+        "volume": HelpRow("volumes:app", "List, create and remove volumes.", "volume list"),
     },
     "Agents": {
         "sessions": HelpRow("sessions:app", "List, show and upload sessions of agents.", "sessions list s3://b/agents"),

@@ -11,10 +11,10 @@ from typing import Annotated
 import click
 
 from monocontext.cli.agent_notes import CODEX_TRUST, describe_clean_up
+from monocontext.cli.archive import ArchiveUrl, OwnProject, Patterns, To, archive_url
 from monocontext.cli.help import CommandGroup
 from monocontext.cli.options import S3, one_of, options_of
 from monocontext.cli.parameters import NOT_NEGATIVE, Option
-from monocontext.cli.sessions import OwnProject, Patterns, Place, To, place_of
 from monocontext.errors import MonocontextError
 from monocontext.options import StoreOptions
 from monocontext.sessions import settings
@@ -28,7 +28,7 @@ User = Annotated[bool, Option(help="Apply to all directories of this user instea
 
 def install(
     s3: S3,
-    place: Place = None,
+    archive: ArchiveUrl = None,
     agent: AgentName = "claude-code",
     url: To = None,
     project: OwnProject = None,
@@ -41,7 +41,7 @@ def install(
     """Add hooks to the settings of a coding agent. Other settings stay, and a copy of the file is kept."""
     if max_dollars is not None and not compile_after:
         raise click.BadParameter("--max-dollars limits --compile: give both, or leave it out")
-    target, location = _agent(agent), place_of(place, url)
+    target, location = _agent(agent), archive_url(archive, url)
     options_of(location, s3)  # raises for a URL that the hook could not open
     Redactor(pattern or ())  # raises for an invalid pattern
     if "://" not in location:
@@ -82,13 +82,16 @@ def _store_flags(s3: StoreOptions, project: str | None) -> list[str]:
     return [*named, "--anonymous"] if is_anonymous else named
 
 
-def _explain(target: settings.AgentSettings, place: list[str], *, is_user: bool, redacts: bool) -> None:
-    """Print what happens from now on, what to mind, and how to try and undo it. `place`: the archive and options."""
+def _explain(target: settings.AgentSettings, listing: list[str], *, is_user: bool, redacts: bool) -> None:
+    """Print what happens from now on, what to mind, and how to try and undo it.
+
+    `listing`: the arguments of `sessions list` that name the archive, its URL first.
+    """
     end = "when it ends, " if any(event == "SessionEnd" for event, *_ in target.events) else ""
     click.echo(
         f"from now on: a session {'of yours' if is_user else 'in this directory'} begins with the team's brief, where "
         f"`rlm compile` has made one, and is uploaded {end}before it is compacted and after its answers, at most once "
-        f"a minute, {'without' if redacts else 'with'} its secrets, to {place[0]}; so are "
+        f"a minute, {'without' if redacts else 'with'} its secrets, to {listing[0]}; so are "
         f"{'all others of yours' if is_user else 'others of this project'} that the archive lacks"
     )
     clean_up = describe_clean_up(target, Path.cwd())
@@ -96,7 +99,7 @@ def _explain(target: settings.AgentSettings, place: list[str], *, is_user: bool,
         click.echo(clean_up)
     if target.name == "codex":
         click.echo(CODEX_TRUST)
-    click.echo(f"to try it: {target.example}, and look with: monocontext sessions list {shlex.join(place)}")
+    click.echo(f"to try it: {target.example}, and look with: monocontext sessions list {shlex.join(listing)}")
     agent_flag = "" if target.name == "claude-code" else f" --agent {target.name}"
     click.echo(f"to undo it: monocontext hooks uninstall{agent_flag}{' --user' if is_user else ''}")
 

@@ -13,7 +13,7 @@ from monocontext.errors import InvalidText, NotFound
 from monocontext.stores.regular_file import open_file
 from monocontext.writing.decoding import InputOptions
 
-Row = tuple[str | None, str, dict[str, Any]]  # name, text, metadata: a document
+Row = tuple[str | None, str, dict[str, Any]]  # a document: name, text, metadata
 
 
 def read_json_lines(
@@ -41,8 +41,8 @@ def read_json_lines(
             continue
         name = text if name_field == text_field else row.pop(name_field)
         if type(name) not in (str, int):
-            found = json.dumps(name)[:80]
-            raise InvalidText(f"{location}: the field {name_field!r} must be text or an integer, not {found}")
+            value = json.dumps(name)[:80]
+            raise InvalidText(f"{location}: the field {name_field!r} must be text or an integer, not {value}")
         yield str(name), text, row
 
 
@@ -59,7 +59,7 @@ def _rows(path: str | os.PathLike[str], encoding: str) -> Iterator[tuple[str, An
                 if line.strip():
                     yield f"{name}:{number}", json.loads(line)
         except UnicodeError as error:
-            what = f"not {encoding.removesuffix('-sig')} on this line or soon after it: {error}"
-            raise InvalidText(f"{name}:{number + 1}: {what}; name its encoding with --encoding") from None
+            problem = f"not {encoding.removesuffix('-sig')} on this line or soon after it: {error}"
+            raise InvalidText(f"{name}:{number + 1}: {problem}; name its encoding with --encoding") from None
         except (ValueError, RecursionError) as error:
             raise InvalidText(f"{name}:{number}: not JSON: {error}") from None

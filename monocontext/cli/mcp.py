@@ -118,15 +118,15 @@ def serve(served: Served, *, http: bool, host: str, port: int, token: str | None
         return
     if token is None:
         token = os.environ.get(TOKEN_VARIABLE) or None
-    chosen = over_http.choose_token(token)
+    bearer_token = over_http.choose_token(token)
     listener, url = over_http.listen(host, port)
     with listener:
         print(f"MCP at {url}", file=sys.stderr)
         if token is None:
-            print(f"Authorization: Bearer {chosen}", file=sys.stderr)
+            print(f"Authorization: Bearer {bearer_token}", file=sys.stderr)
         sys.stderr.flush()
         try:
-            over_http.serve(server, listener, host, chosen)
+            over_http.serve(server, listener, host, bearer_token)
         except KeyboardInterrupt:
             pass  # Ctrl-C is the way to end it
 
@@ -141,7 +141,7 @@ def parse_contexts(contexts: list[str]) -> dict[str, str]:
         if not url:
             raise click.BadParameter(f"{context!r} has no URL: write NAME=URL")
         faults = {"is empty": not name, "is reserved": name in _RESERVED, "is used twice": name in results}
-        fault = next((text for text, applies in faults.items() if applies), "")
+        fault = next((fault for fault, applies in faults.items() if applies), None)
         if fault:
             raise click.BadParameter(f"the name {name!r} of {context!r} {fault}: write NAME={url}")
         results[name] = url

@@ -38,16 +38,18 @@ def _open_memory(url: str, s3: StoreOptions, *, before_url: str = "", create: bo
     `before_url`: the argument before the URL, to refuse a command line with the two in the wrong order.
     """
     may_exist = _may_exist(url)
-    if _may_be_place(before_url) and not may_exist and not url.startswith(_PATHS):
-        wrong = f"{url[:80]!r} does not; write a new directory as ./{url[:80]}"
-        raise MonocontextError(f"the URL goes last: {before_url[:80]!r} looks like one, {wrong}")
+    if _looks_like_url(before_url) and not may_exist and not url.startswith(_PATHS):
+        raise MonocontextError(
+            f"the URL goes last: {before_url[:80]!r} looks like one, {url[:80]!r} does not; write a new directory as "
+            f"./{url[:80]}"
+        )
     if _is_memory(before_url):
         raise MonocontextError(
             f"the URL goes last: {before_url[:80]!r} looks like one; if it is a key, write the call as JSON: "
             'memory exec \'{"command": ..., "key": ...}\' URL'
         )
     if not may_exist and not create:
-        raise NotFound(f"no directory {url!r} for a memory: give a URL, or make it with --create of `put` or `exec`")
+        raise NotFound(f"no directory {url!r} for a memory: give a URL, or create it with --create of `put` or `exec`")
     with Memory.open(url, **options_of(url, s3)) as memory:
         yield memory
 
@@ -62,8 +64,8 @@ def _is_memory(word: str) -> bool:
     return word.startswith(_SCHEMES) or (word != "" and os.path.isdir(os.path.expanduser(f"{word}/entries")))
 
 
-def _may_be_place(word: str) -> bool:
-    """Whether a word could be a URL or a path, and so no key or pattern."""
+def _looks_like_url(word: str) -> bool:
+    """Whether a word looks like a URL or a path, rather than a key or a pattern."""
     return "://" in word or word.startswith(_PATHS) or os.path.isdir(os.path.expanduser(word))
 
 
@@ -117,18 +119,18 @@ def search(
     """Print the lines of values that match, as KEY:NUMBER:LINE; exit 1 if none does."""
     prefix, url = _split_prefix(arguments)
     # The pattern is before the URL if there is no prefix, or if the two words after it are swapped.
-    before_url = prefix if _may_exist(url) or _may_be_place(prefix) else pattern
+    before_url = prefix if _may_exist(url) or _looks_like_url(prefix) else pattern
     with _open_memory(url, s3, before_url=before_url) as memory:
         try:
             hits = memory.search(pattern, prefix, ignore_case=ignore_case, fixed=fixed)
         except (re.error, OverflowError, RecursionError) as error:
             raise click.BadParameter(f"not a regular expression: {error} (-F searches for it as plain text)") from None
-        any_found = False
+        has_hit = False
         for hit in hits:
-            any_found = True
+            has_hit = True
             row = json.dumps(asdict(hit)) if as_json else f"{_printable(hit.key)}:{hit.line_number}:{hit.line}"
             write_text(row + "\n")
-    if not any_found:
+    if not has_hit:
         raise click.exceptions.Exit(1)
 
 

@@ -73,7 +73,7 @@ def options_of(url: str, s3: StoreOptions, *others: str) -> StoreOptions:
 
 
 @contextmanager
-def open_place(url: str, s3: StoreOptions) -> Iterator[Store]:
+def open_store_at(url: str, s3: StoreOptions) -> Iterator[Store]:
     """Open the store at a URL, and close it at the end of the block. Raises as `options_of`."""
     with closing(open_store(url, **options_of(url, s3))) as store:
         yield store
@@ -84,7 +84,7 @@ def stored_options(url: str, s3: StoreOptions, *others: str) -> StoreOptions:
     options = options_of(url, s3, *others)
     if os.path.isfile(os.path.expanduser(url)):
         raise InvalidUrl(
-            f"{url} is a file, but a context is a folder: `monocontext upload {shlex.quote(url)} FOLDER` makes one"
+            f"{url} is a file, but a context is a folder: `monocontext upload {shlex.quote(url)} FOLDER` creates one"
         )
     return options
 
@@ -95,7 +95,7 @@ def existing_options(url: str, s3: StoreOptions) -> StoreOptions:
     is_folder = os.path.isdir(path) and folder_prefix(url) is not None
     if is_folder and os.listdir(path) and not os.path.exists(os.path.join(path, "manifest.json")):
         raise InvalidUrl(
-            f"{url} is a plain folder, not a context: `monocontext upload {shlex.quote(url)} FOLDER` makes one"
+            f"{url} is a plain folder, not a context: `monocontext upload {shlex.quote(url)} FOLDER` creates one"
         )
     return stored_options(url, s3)
 

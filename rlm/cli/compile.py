@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import click
 
+from monocontext.cli.archive import ArchiveUrl, ProjectName, archive_url
 from monocontext.cli.options import S3, AsJson, options_of
 from monocontext.cli.parameters import Option, OptionGroup
 from monocontext.cli.printing import print_line, print_remark
-from monocontext.cli.sessions import Place, ProjectName, place_of
 from monocontext.sessions.archive import Sessions
 from monocontext.sessions.session_info import BRIEF, COMPILED, key_part
 from rlm.cli.options import ModelOptions, choose_models, limits, one_line_errors
@@ -23,14 +23,14 @@ from rlm.rlm import RLM
 @one_line_errors()
 def compile_command(
     model_options: ModelOptions, limits: Annotated[dict[str, Any], OptionGroup(limits, {"max_iterations": 12})],
-    s3: S3, place: Place = None, project: ProjectName = None,
+    s3: S3, archive: ArchiveUrl = None, project: ProjectName = None,
     extractive: Annotated[bool, Option(help="Use no model, even if a key is set.")] = False, as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Compile new sessions into a brief for the next ones. Without a key of a model, rules pick the lines."""
-    url = place_of(place)
+    url = archive_url(archive)
     options = options_of(url, s3)
-    with Sessions.open(url, **options) as archive:
-        names = [project] if project else archive.projects()
+    with Sessions.open(url, **options) as sessions:
+        names = [project] if project else sessions.projects()
     if not names:
         raise RLMError(f"no sessions at {url}: run `monocontext sessions upload` first")
     named = None if extractive else _name_model(model_options)

@@ -81,7 +81,7 @@ def _check_shape(context: str, shape: str, *, is_text: bool) -> None:
     if shape != "text" and context == LOCAL_SESSIONS:
         raise UsageError(f"--shape {shape} needs a stored context: leave it out with --sessions")
     if shape != "text" and is_text:
-        raise UsageError(f"--shape {shape} needs a stored context: `monocontext upload` makes one from {context}")
+        raise UsageError(f"--shape {shape} needs a stored context: `monocontext upload` creates one from {context}")
 
 
 def _open_stored(context: str, options: StoreOptions, shape: str) -> Any:

@@ -96,7 +96,7 @@ def test_several_sessions_go_to_the_archive_of_the_environment(
     assert cli("sessions", "upload", "aaaa", "bbbb").fine().out.count(": uploaded 1 records") == 2
     assert os.listdir() == []
     for words in (["list"], ["show", "aaaa"], ["search", "hello"], ["pull", "--latest"], ["status"]):
-        cli("sessions", *words, machine, "--to", "./other").refused("give the archive once")
+        cli("sessions", *words, machine, "--to", "./other").refused("the archive is named twice")
     cli("sessions", "pull", "--latest", "aaaa", "--to", machine).refused("name one session by its id, or take the last")
 
 

@@ -40,7 +40,7 @@ _FULL_GROUP_BYTES = 4 << 20
 """A group of at least this much old text is not joined with a change in the next frame, unless they overlap."""
 _TIMES = 32  # the filter of an edit is joined with one of up to 32 times its frames
 _GROUPS_AT_ONCE = 8  # groups that are stored again in parallel, which bounds the memory
-_PURPOSE = "to change: `upload` makes one"
+_PURPOSE = "to change: `upload` creates one"
 
 Edit = tuple[Mapping[int, Change], Written | None]
 """The changes of documents, by number, and new ones after all others (`publish.store_text`)."""

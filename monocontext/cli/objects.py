@@ -1,4 +1,4 @@
-"""The commands `ls`, `put`, `get` and `rm` for plain objects, and `volume ...` for volumes, which are named folders."""
+"""The commands `ls`, `put`, `get` and `rm`: list, store, fetch and remove plain objects, also those of volumes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from typing import Annotated
 
 import click
 
-from monocontext.cli.help import CommandGroup
-from monocontext.cli.options import S3, AsJson, open_place
+from monocontext.cli.options import S3, AsJson, open_store_at
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import print_line, print_note, print_record, write_bytes
 from monocontext.cli.upkeep import remove_documents
@@ -30,25 +29,24 @@ from monocontext.stores.volumes import Volumes, is_volume_name, volumes_url
 from monocontext.writing.folder import Folder
 from monocontext.writing.folder import describe_left_out as describe_files
 
-_NO_NAME = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.EINVAL, errno.EILSEQ)
-"""Errors that a file system raises for a key that cannot be a path in it; EEXIST if a folder in it is a file."""
+_NAME_ERRNOS = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.EINVAL, errno.EILSEQ)
+"""Errors of a file system for a key that cannot be a path in it; EEXIST if a file is where a folder must be."""
 
-Place = Annotated[str, Argument(help="s3://bucket/prefix, a directory, or the name of a volume.")]
+Prefix = Annotated[str, Argument(help="s3://bucket/prefix, a directory, or the name of a volume.")]
 Object = Annotated[str, Argument(help="An object, as s3://bucket/name or VOLUME/name; with / at its end, all below.")]
-VolumeName = Annotated[str, Argument(metavar="NAME", help="The name of a volume.")]
 
 
-def _place(word: str, s3: StoreOptions) -> str:
-    """The URL of what a word names: a URL or a path is returned as it is, `NAME/below` is below the volume NAME.
+def _url_of(word: str, s3: StoreOptions) -> str:
+    """The URL that an argument names. `NAME/rest` is below the volume NAME; a URL or a path is returned as it is.
 
-    Raises `NotFound` for a word without / that is neither a file nor a volume.
+    Raises `NotFound` for a word without / that is neither a file nor a volume, `InvalidUrl` for one that is both.
     """
-    name, slash, below = word.partition("/")
+    name, slash, rest = word.partition("/")
     if "://" in word or not is_volume_name(name) or (slash and os.path.lexists(name)):
         return word
     is_file = os.path.lexists(name)
     root = volumes_url()
-    with open_place(root, s3) as store:
+    with open_store_at(root, s3) as store:
         is_volume = Volumes(store).exists(name)
     if is_volume and is_file:
         raise InvalidUrl(f"{name!r} is both a volume and a file: write ./{name}, or {root.rstrip('/')}/{name}/")
@@ -56,53 +54,53 @@ def _place(word: str, s3: StoreOptions) -> str:
         return word
     if not is_volume:
         raise NotFound(
-            f"no file {name!r}, and no volume of that name in {root} (`monocontext volume create {name}` makes one)"
+            f"no file {name!r}, and no volume of that name in {root}: `monocontext volume create {name}` creates one"
         )
-    return f"{root.rstrip('/')}/{name}/{below}"
+    return f"{root.rstrip('/')}/{name}/{rest}"
 
 
-def ls(url: Place, s3: S3, as_json: AsJson = False) -> None:
+def ls(url: Prefix, s3: S3, as_json: AsJson = False) -> None:
     """List the objects below URL: size in bytes, time, name (1 LIST for each thousand).
 
     A text below URL is one row, whose name ends in / and whose size is that of its objects.
     """
     left_out = list[str]()
-    with open_place(_place(url, s3), s3) as store:
+    with open_store_at(_url_of(url, s3), s3) as store:
         infos = list(list_usable(store, left_out))
         for info in _with_texts(infos):
-            when = datetime.fromtimestamp(info.modified_seconds, UTC).isoformat(timespec="seconds")
-            row = {"key": info.key, "bytes": info.size_bytes, "modified": when, "etag": info.etag}
-            print_record(as_json, row, f"{info.size_bytes:>14,}  {when}  {info.key}")
+            modified = datetime.fromtimestamp(info.modified_seconds, UTC).isoformat(timespec="seconds")
+            row = {"key": info.key, "bytes": info.size_bytes, "modified": modified, "etag": info.etag}
+            print_record(as_json, row, f"{info.size_bytes:>14,}  {modified}  {info.key}")
         _note_left_out(store, left_out)
         if not infos:
             print_note(f"nothing below {store.url}")
 
 
 def _with_texts(infos: list[ObjectInfo]) -> Iterator[ObjectInfo]:
-    """The objects, with those of each text in a folder as one: all of its bytes, the time of its newest object."""
+    """Yield the objects; those of a text in a folder as one, with their total size and the time of the newest."""
     texts = {info.key.removesuffix(ROOT_KEY) for info in infos if info.key.endswith(f"/{ROOT_KEY}")}
     parts: dict[str, list[ObjectInfo]] = {}
     for info in infos:
         folders = accumulate(info.key.split("/")[:-1], lambda path, name: f"{path}/{name}")
-        text = next((f"{folder}/" for folder in folders if f"{folder}/" in texts), "")
+        text = next((f"{folder}/" for folder in folders if f"{folder}/" in texts), None)
         if text:
             parts.setdefault(text, []).append(info)
         else:
             yield info
-    for text, own in parts.items():
-        newest = max(info.modified_seconds for info in own)
-        yield ObjectInfo(text, sum(info.size_bytes for info in own), "", newest)
+    for text, objects in parts.items():
+        newest = max(info.modified_seconds for info in objects)
+        yield ObjectInfo(text, sum(info.size_bytes for info in objects), "", newest)
 
 
 def _note_left_out(store: Store, left_out: list[str], *, markers: bool = False) -> bool:
     """Print a note about objects whose keys no command accepts. Returns whether there are any."""
-    named = describe_left_out(left_out, markers=markers)
-    if named:
-        print_note(f"{store.url}: {named}")
-    return bool(named)
+    description = describe_left_out(left_out, markers=markers)
+    if description:
+        print_note(f"{store.url}: {description}")
+    return bool(description)
 
 
-def _print_removed(store: Store, url: str, count: int, left_out: list[str]) -> None:
+def print_removed(store: Store, url: str, count: int, left_out: list[str]) -> None:
     """Print how many objects were removed. Exits with 1 if some could not be."""
     print_line(f"{url}: removed {count:,}")
     if _note_left_out(store, left_out, markers=True):
@@ -119,12 +117,12 @@ def put(
     *names, url = sources
     if not names:
         raise click.BadParameter(f"expected one or more files and then a URL, got only {url!r}")
-    url = _place(url, s3)
+    url = _url_of(url, s3)
     single = len(names) == 1 and not url.endswith("/") and not Path(names[0]).expanduser().is_dir()
     if (names != ["-"] and "-" in names) or (names == ["-"] and not single):
         raise click.BadParameter("stdin (-) must be the only source, and URL must name one object (no / at its end)")
     root, key = split_object(url) if single else (url, "")
-    with open_place(root, s3) as store:
+    with open_store_at(root, s3) as store:
         for name, data in _read_files(names, follow_links, key):
             try:
                 store.put(name, data, if_absent=create)
@@ -159,15 +157,15 @@ def get(
     force: Annotated[bool, Option(help="Overwrite existing files.")] = False,
 ) -> None:
     """Fetch the object at URL, or all objects below a URL that ends in / (1 GET each)."""
-    url = _place(url, s3)
+    url = _url_of(url, s3)
     if url.endswith("/"):
         if target == "-":
             raise click.BadParameter("a URL that ends in / fetches everything below it: give a directory as TARGET")
-        with open_place(url, s3) as store:
+        with open_store_at(url, s3) as store:
             _fetch_all(store, Path(target).expanduser(), force)
         return
     root, key = split_object(url)
-    with open_place(root, s3) as store, _explain_folders(url, s3, "a / at its end fetches everything in it"):
+    with open_store_at(root, s3) as store, _explain_folders(url, s3, "a / at its end fetches everything in it"):
         data = store.get(key).data
     if target == "-":
         write_bytes(data)
@@ -195,14 +193,14 @@ def _fetch_all(store: Store, folder: Path, force: bool) -> None:
 
 
 def _fetch_one(store: Store, key: str, base: Path, force: bool) -> bool:
-    """Fetch an object into a folder. Returns False, after a note, if its key cannot be a file name there."""
+    """Fetch an object into a folder. Prints a note and returns False if its key cannot be a file name there."""
     path = base / key
     try:
         _check_inside(path, base)
         path.parent.mkdir(parents=True, exist_ok=True)
         _write(path, store.get(key).data, force)
     except OSError as error:
-        if error.errno not in _NO_NAME:
+        if error.errno not in _NAME_ERRNOS:
             raise
         print_note(f"{key[:100]!r} cannot be a file name in {base}: {error.strerror}")
         return False
@@ -237,62 +235,29 @@ def rm(
             raise click.UsageError("-r and --document or --forget cannot be combined: leave one out")
         remove_documents(url, document or [], yes, forget, s3)
         return
-    url = _place(url, s3)
+    url = _url_of(url, s3)
     if recursive:
-        with open_place(url, s3) as store:
+        with open_store_at(url, s3) as store:
             left_out = list[str]()
             keys = [info.key for info in list_usable(store, left_out)]
             for key in keys:
                 store.delete(key)
-            _print_removed(store, store.url, len(keys), left_out)
+            print_removed(store, store.url, len(keys), left_out)
         return
     root, key = split_object(url)
-    with open_place(root, s3) as store, _explain_folders(url, s3, "-r removes everything in it"):
+    with open_store_at(root, s3) as store, _explain_folders(url, s3, "-r removes everything in it"):
         store.head(key)
         store.delete(key)
 
 
 @contextmanager
 def _explain_folders(url: str, s3: StoreOptions, hint: str) -> Iterator[None]:
-    """Raise `InvalidUrl` in place of `NotFound` for the URL of a folder or a text. `hint`: how to take all of it."""
+    """Raise `InvalidUrl` in place of `NotFound` for the URL of a folder or a text. `hint`: how to name all of it."""
     try:
         yield
     except NotFound as error:
-        with open_place(url, s3) as store:
+        with open_store_at(url, s3) as store:
             if next(store.list(), None) is None:
                 raise
             kind = "text" if next(store.list(ROOT_KEY), None) else "folder"
         raise InvalidUrl(f"{url} is a {kind}: {hint}") from error
-
-
-def list_volumes(s3: S3, as_json: AsJson = False) -> None:
-    """List the volumes by name."""
-    with open_place(volumes_url(), s3) as store:
-        for name in Volumes(store).names():
-            print_record(as_json, {"name": name}, name)
-
-
-def create(name: VolumeName, s3: S3) -> None:
-    """Create an empty volume. Fails if it exists."""
-    with open_place(volumes_url(), s3) as store:
-        volumes = Volumes(store)
-        if volumes.exists(name):
-            raise AlreadyExists(f"volume {name!r} already exists in {store.url}: choose another name")
-        volumes.create(name)
-        print_line(f"{store.url.rstrip('/')}/{name}: created")
-
-
-def remove(name: VolumeName, s3: S3) -> None:
-    """Remove a volume with all its files."""
-    with open_place(volumes_url(), s3) as store:
-        volumes = Volumes(store)
-        if not volumes.exists(name):
-            raise NotFound(f"no volume {name!r} in {store.url}: `monocontext volume list` lists all")
-        left_out = list[str]()
-        _print_removed(store, f"{store.url.rstrip('/')}/{name}", volumes.remove(name, left_out), left_out)
-
-
-app = CommandGroup(
-    "List, create and remove volumes: named folders below MONOCONTEXT_VOLUMES, which an Interpreter mounts.",
-    {"list": list_volumes, "create": create, "rm": remove},
-)
