@@ -135,7 +135,7 @@ class ContextHandle:
             self._workers or DEFAULT_WORKERS,
             url=self.store.url,
             cache_bytes=self.cache_bytes,
-            places=lambda url: self.place(url, sources),
+            find_foreign=lambda url: self.find_foreign(url, sources),
             stats=stats,
             prefetch=self.prefetch,
             round_trip_seconds=0.0 if is_near else self._round_trip_seconds,
@@ -144,7 +144,7 @@ class ContextHandle:
             reader.stats.credentials_source = innermost(self.store).credentials_source
         return reader
 
-    def place(self, url: str, sources: Iterable[str]) -> tuple[RangeReader, str]:
+    def find_foreign(self, url: str, sources: Iterable[str]) -> tuple[RangeReader, str]:
         """The store and key of a foreign object. Raises `ForeignObject` if it may not be read. `sources`: the objects
         that the root records.
 

@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from monocontext.engine.candidates import Candidates, Narrowing
-from monocontext.engine.fetch.fetcher import Fetcher, Places, refuse_foreign
+from monocontext.engine.fetch.fetcher import Fetcher, FindForeign, refuse_foreign, wave_bytes
 from monocontext.engine.fetch.requests import FetchItem, FetchRequest, Missing
 from monocontext.engine.fetch.workers import LOCK, Workers
 from monocontext.engine.filter_lookup import FilterLookup
@@ -58,7 +58,7 @@ class Reader:
         *,
         url: str = "",
         cache_bytes: int = 256 << 20,
-        places: Places = refuse_foreign,
+        find_foreign: FindForeign = refuse_foreign,
         stats: Stats | None = None,
         prefetch: Prefetch = "all",
         round_trip_seconds: float | None = None,
@@ -68,7 +68,7 @@ class Reader:
         self.characters, self.text_bytes = manifest.characters, manifest.text_bytes
         self.final_newline, self.generation = manifest.final_newline, manifest.generation
         self.fetcher = fetcher = Fetcher(
-            store, workers, url=url, cache_bytes=cache_bytes, places=places, stats=stats,
+            store, workers, url=url, cache_bytes=cache_bytes, find_foreign=find_foreign, stats=stats,
             round_trip_seconds=round_trip_seconds,
         )  # fmt: skip
         self.stats, self.cache = fetcher.stats, fetcher.cache
@@ -331,7 +331,7 @@ class Reader:
         share = (stop - start) / max(self.characters, 1)
         stored_bytes = int(manifest.stored_bytes * share)
         memory_bytes = stored_bytes + int(self.text_bytes * share)
-        return 4 * memory_bytes <= cache.capacity_bytes and self.fetcher.link.carries(stored_bytes)
+        return 4 * memory_bytes <= cache.capacity_bytes and stored_bytes <= wave_bytes(self.fetcher.link)
 
     def record_hit(self, character: int) -> Frame | None:
         """Record a hit, for the read-ahead. Returns its frame (at most 1 GET), or None for that of the previous hit."""
@@ -401,7 +401,7 @@ def _stream_frames(
                 ahead_bytes += sum([size_bytes for size_bytes, _ in batch])
                 has_more = ahead_bytes >= window_bytes  # else the frames have ended
                 if batch:
-                    ahead.extend(zip(batch, fetcher.want([item for _, item in batch]), strict=True))
+                    ahead.extend(zip(batch, fetcher.begin_fetch([item for _, item in batch]), strict=True))
                 continue
             (size_bytes, item), result = ahead.popleft()
             if isinstance(result, FrameText):

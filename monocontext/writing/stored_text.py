@@ -102,7 +102,7 @@ class StoredText(AbstractContextManager["StoredText"]):
 
     def place(self, frame: Frame) -> tuple[RangeReader, str]:
         """The store and key of a frame's object outside the context. Raises `ForeignObject` if it is not allowed."""
-        return self._elsewhere().place(frame.object, self.root.sources)
+        return self._elsewhere().find_foreign(frame.object, self.root.sources)
 
     def stored(self, frames: Iterable[Frame]) -> Iterator[tuple[Frame, bytes]]:
         """Yield frames with their stored bytes (1 GET for some 8 MiB of neighbours; none for a text in its root)."""

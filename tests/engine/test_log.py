@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from monocontext import Monocontext
-from monocontext.engine.fetch.fetcher import _place
+from monocontext.engine.fetch.fetcher import _name_for_log
 from monocontext.engine.fetch.requests import FetchRequest
 from monocontext.errors import StoreFailure
 from monocontext.stores import log, open_store
@@ -140,4 +140,4 @@ def test_bytes_that_came_damaged(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_a_query_may_sign_a_url_and_is_not_told() -> None:
     request = FetchRequest("https://host/a?X-Amz-Signature=mine", 3, 9, ())
-    assert _place(request) == ("https://host/a", 3, 9)
+    assert _name_for_log(request) == "https://host/a"

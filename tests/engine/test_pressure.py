@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from monocontext import Monocontext, publish
-from monocontext.engine.fetch.fetcher import Pressure
+from monocontext.engine.fetch.link import ConcurrencyLimit
 from monocontext.errors import StoreFailure
 from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Blob
@@ -25,15 +25,15 @@ TEXT = "".join(f"{number:09d}\n" for number in range(20_000))
 
 
 def test_a_reader_that_asks_now_and_then_is_back_by_time() -> None:
-    pressure = Pressure(64)
-    assert not pressure.is_throttled
-    pressure.refused(0.0, 0.0, running=64)
-    pressure.answered(10.0)
-    assert pressure.limit == 42
-    pressure.answered(100.0)
-    assert (pressure.limit, pressure.is_throttled) == (64, False)
-    pressure.answered(50.0)  # clocks of threads may be read in another order
-    assert pressure.limit == 64
+    limit = ConcurrencyLimit(maximum=64, current=64)
+    assert not limit.is_throttled
+    limit.note_refusal(0.0, 0.0, running=64)
+    limit.note_answer(10.0)
+    assert limit.current == 42
+    limit.note_answer(100.0)
+    assert (limit.current, limit.is_throttled) == (64, False)
+    limit.note_answer(50.0)  # clocks of threads may be read in another order
+    assert limit.current == 64
 
 
 # -- in the engine, on a virtual clock ---------------------------------------------------------------------------------

@@ -12,7 +12,8 @@ from benchmarks.first_second_client import WINDOW
 from benchmarks.logs import NEEDLE, make_incident, make_logs
 from monocontext import Monocontext, publish
 from monocontext import regex as re
-from monocontext.engine.fetch.fetcher import FIRST_WAVE_BYTES, Link
+from monocontext.engine.fetch.fetcher import FIRST_WAVE_BYTES, wave_bytes
+from monocontext.engine.fetch.link import Link
 from monocontext.engine.fetch.requests import FetchRequest
 from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import CountingStore, WrappedStore
@@ -131,10 +132,9 @@ def test_a_search_takes_rows_then_index_pages_then_frames(look: Look, most: int)
 def test_what_one_wave_carries(round_trip: float | None, speed: float | None, expected: int) -> None:
     link = Link(round_trip)
     if speed:
-        link.begin_spell(0.0)
-        link.answered(4 << 20, 0.0, (round_trip or 0.0) + (4 << 20) / speed)
-    assert link.carries(expected - 1) or not expected
-    assert not link.carries(expected + 2)
+        link.begin_busy_period(0.0)
+        link.note_answer(4 << 20, 0.0, (round_trip or 0.0) + (4 << 20) / speed)
+    assert abs(wave_bytes(link) - expected) <= 1
 
 
 def test_a_thin_link_is_noticed() -> None:
@@ -144,7 +144,7 @@ def test_a_thin_link_is_noticed() -> None:
     taken, _ = rounds(store, find, bytes_per_second=10e6)
     assert taken[1] > 1
     link = Link(0.1)
-    assert link.carries(9 << 20)
+    assert wave_bytes(link) >= 9 << 20
     clock = VirtualClock()
     context = Monocontext.open(
         SlowRoot(store, clock, 0.1),
@@ -155,4 +155,4 @@ def test_a_thin_link_is_noticed() -> None:
     assert measured.round_trip_seconds == pytest.approx(0.1)
     assert measured.bytes_per_second is not None
     assert 2e6 <= measured.bytes_per_second <= 16e6
-    assert not measured.carries(9 << 20)
+    assert wave_bytes(measured) < 9 << 20

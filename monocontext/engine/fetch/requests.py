@@ -89,8 +89,8 @@ class FetchRequest(Arrival):
     """
 
     __slots__ = (
-        "__weakref__", "began", "error", "is_started", "items", "memory_bytes", "object", "pid",
-        "priority", "start", "stop", "stored_bytes", "values", "was_ahead",
+        "__weakref__", "error", "is_started", "items", "memory_bytes", "object", "pid",
+        "priority", "sent", "start", "stop", "stored_bytes", "values", "was_speculative",
     )  # fmt: skip
 
     def __init__(self, object: str, start: int, stop: int, items: tuple[FetchItem, ...]):
@@ -104,9 +104,9 @@ class FetchRequest(Arrival):
         self.memory_bytes = self.stored_bytes + (0 if is_in_place else sum([item.bytes for item in items]))
         """An upper bound of the memory that it takes while it runs: the body and its decoded values."""
         self.priority = Priority.DEMAND
-        self.was_ahead = False  # whether no caller waited for it when it was sent
+        self.was_speculative = False  # whether no caller waited for it when it was sent
         self.is_started = False
-        self.began = 0.0
+        self.sent = 0.0  # the time at which it was sent, by the clock of the workers
         self.values: dict[Hashable, Any] = {}
         self.error: BaseException | None = None
         self.pid = os.getpid()  # the process whose threads carry it out: in the child of a fork it will never be done

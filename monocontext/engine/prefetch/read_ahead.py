@@ -253,7 +253,7 @@ class ReadAhead:
                 continue
             items = self._advance(plan, room_bytes, share_bytes)
             if items:
-                requests = self._fetcher.request(items, plan.priority)
+                requests = self._fetcher.queue_requests(items, plan.priority)
                 self._requests += [request for request in set(requests.values()) if request not in self._requests]
 
     def _advance(self, plan: Plan, room_bytes: int, share_bytes: int) -> list[FetchItem]:

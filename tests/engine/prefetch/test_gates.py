@@ -58,7 +58,8 @@ def watch(model: Model) -> list[str]:
     cache, walk = model.reader.cache, model.reader.fetcher.refill
 
     def checked() -> None:
-        walk()
+        if walk is not None:
+            walk()
         most_bytes = max(ahead._guessed_bytes, ahead._announced_bytes)
         if cache.used_bytes > cache.capacity_bytes or cache.expected_bytes > most_bytes:
             broken.append(repr(cache))
