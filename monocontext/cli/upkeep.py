@@ -204,9 +204,9 @@ def remove_documents(url: str, globs: list[str], yes: bool, forget: bool, s3: St
             raise click.UsageError(f"this would remove all {len(names):,} documents of {url}: confirm with --yes")
         click.confirm(f"Remove all {len(names):,} documents of {url}?", abort=True, err=True)
     manifest = delete_documents(url, removed, forget=forget, store_options=options)
-    count = _count(len(removed), "document")
+    change = f" without {_count(len(removed), 'document')}" if removed else ""
     rest = "earlier versions are gone" if forget else "`gc` removes the versions before it"
-    print_line(f"{url}: version {manifest.generation} without {count}; {rest}")
+    print_line(f"{url}: version {manifest.generation}{change}; {rest}")
 
 
 def verify(
