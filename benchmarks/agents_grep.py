@@ -81,8 +81,8 @@ def main(arguments: argparse.Namespace) -> int:
 
 def run(files: Mapping[str, bytes], latencies_ms: Iterable[float]) -> None:
     """Print the tables over `files`, by path, for each latency. Raises `AssertionError` for a wrong output."""
-    asked = greps(files)
-    expected = [crc32("\n".join(_output(files, grep)).encode()) for grep in asked]
+    greps = make_greps(files)
+    expected = [crc32("\n".join(_output(files, grep)).encode()) for grep in greps]
     store = open_store(f"memory://{_STORE}")
     try:
         for path, data in files.items():
@@ -92,27 +92,27 @@ def run(files: Mapping[str, bytes], latencies_ms: Iterable[float]) -> None:
             print(f"\n## {len(files):,} files, {sum(map(len, files.values())) / 1e6:.0f} MB, {milliseconds:g} ms\n")
             latency = Profile("constant", (ProfilePart(1, milliseconds / 1000, 0),))
             with S3StandIn(store, latency=latency, connection_bytes_per_second=CONNECTION_BYTES_PER_SECOND) as server:
-                measured = {way: _measure(way, asked, server) for way in client.WAYS}
+                measured = {way: _measure(way, greps, server) for way in client.WAYS}
             results = {way: rows for way, rows in measured.items() if rows}
             print(f"Not installed here: {'; '.join(sorted(measured.keys() - results.keys())) or 'none'}\n")
             if OURS not in results:
                 raise AssertionError(f"{OURS} was not measured: it needs {', '.join(client.Ours.packages)}")
-            _check_outputs(asked, results, expected)
-            _print_seconds(asked, results)
+            _check_outputs(greps, results, expected)
+            _print_seconds(greps, results)
             _print_costs(results)
     finally:
         forget(_STORE)
 
 
-def _check_outputs(asked: list[Grep], results: Mapping[str, Rows], expected: list[int]) -> None:
+def _check_outputs(greps: list[Grep], results: Mapping[str, Rows], expected: list[int]) -> None:
     """Raise `AssertionError` for an output whose CRC-32 is not the expected one."""
     for way, rows in results.items():
-        for grep, row, crc in zip(asked, rows, expected, strict=True):
+        for grep, row, crc in zip(greps, rows, expected, strict=True):
             if row["crc"] != crc and not row["gave_up"]:
                 raise AssertionError(f"{way}: wrong output of `{grep.command}`, {row['lines']} lines")
 
 
-def greps(files: Mapping[str, bytes]) -> list[Grep]:
+def make_greps(files: Mapping[str, bytes]) -> list[Grep]:
     """Ten command lines for these files."""
     words = _Words(b"\n".join(files.values()))
     rare, absent, word, common = words.rare(), words.absent(), words.usual(), words.common()
@@ -137,7 +137,11 @@ def _small_file(files: Mapping[str, bytes]) -> str:
     """The path of a file that fits into one reply of the tool, and whose name no other file has."""
     names = Counter(path.rpartition("/")[2] for path in files)
     later = sorted(files)[len(files) // 2 :]
-    return next(path for path in later if names[path.rpartition("/")[2]] == 1 and len(files[path]) < _SHOWN_BYTES)
+    small = (path for path in later if names[path.rpartition("/")[2]] == 1 and len(files[path]) < _SHOWN_BYTES)
+    path = next(small, None)
+    if path is None:
+        raise SystemExit(f"no file of less than {_SHOWN_BYTES:,} bytes has a name of its own: take more --files")
+    return path
 
 
 class _Words:
@@ -186,14 +190,14 @@ def _output(files: Mapping[str, bytes], grep: Grep) -> list[str]:
     return client.answer(grep.kind, client.search(files.items(), asdict(grep)))
 
 
-def _measure(way: str, asked: list[Grep], server: S3StandIn) -> Rows | None:
+def _measure(way: str, greps: list[Grep], server: S3StandIn) -> Rows | None:
     """The rows of a way, in the order of the greps; `None` if it is not installed."""
     ripgrep = shutil.which("rg", path=f"{peers_folder() / 'bin'}:{os.environ['PATH']}")
     if way == client.RIPGREP and ripgrep is None:
         return None
-    groups = [[grep] for grep in asked]
+    groups = [[grep] for grep in greps]
     if way != OURS:  # one process answers all greps of the tree, so that it reads the files once
-        groups = [[grep for grep in asked if grep.pattern], *([grep] for grep in asked if not grep.pattern)]
+        groups = [[grep for grep in greps if grep.pattern], *([grep] for grep in greps if not grep.pattern)]
     rows: Rows = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "greps.json")
@@ -208,11 +212,11 @@ def _measure(way: str, asked: list[Grep], server: S3StandIn) -> Rows | None:
     return rows
 
 
-def _print_seconds(asked: list[Grep], results: Mapping[str, Rows]) -> None:
+def _print_seconds(greps: list[Grep], results: Mapping[str, Rows]) -> None:
     """Print the table of all greps: our requests and bytes, and the seconds of each way."""
     others = {way: rows for way, rows in results.items() if way != OURS}
     print(head_line("seconds of", "requests, ours", "KB, ours", "ours", *others, "ripgrep over the copy"))
-    for number, (grep, row) in enumerate(zip(asked, results[OURS], strict=True)):
+    for number, (grep, row) in enumerate(zip(greps, results[OURS], strict=True)):
         has_copy = grep.pattern and client.RIPGREP in results
         local = f"{results[client.RIPGREP][number]['again']:.2f}" if has_copy else ""
         seconds = f"gave up at {row['seconds']:.0f}" if row["gave_up"] else f"{row['seconds']:.2f}"

@@ -39,23 +39,23 @@ def main(arguments: argparse.Namespace) -> int:
     """Print the table of each part; returns 1 if a row is not within its limit."""
     if unknown := [name for name in arguments.parts if name not in PARTS]:
         raise SystemExit(f"no part {unknown[0]!r}: choose from {', '.join(PARTS)}")
-    holds = True
+    all_within = True
     for name in arguments.parts or PARTS:
-        print(f"\n{name}\n{head_line('what', 'asked', 'measured', 'holds')}")
+        print(f"\n{name}\n{head_line('what', 'limit', 'measured', 'within')}")
         for row in PARTS[name]():
-            print(row_line(row.what, row.asked, row.measured, "yes" if row.holds else "NO"), flush=True)
-            holds = holds and row.holds
-    return 0 if holds else 1
+            print(row_line(row.what, row.limit, row.measured, "yes" if row.is_within else "NO"), flush=True)
+            all_within = all_within and row.is_within
+    return 0 if all_within else 1
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A figure, the limit that was asked, and whether the figure is within it."""
+    """A figure, its limit, and whether it is within the limit."""
 
     what: str
-    asked: str
+    limit: str
     measured: str
-    holds: bool
+    is_within: bool
 
 
 def append_rows() -> Iterator[Row]:

@@ -135,6 +135,8 @@ def _grep_and_zoom(text: Text) -> Conversation:
     yield _FIND_EACH_KEYWORD
     printed = yield _SHOW_INCIDENTS
     hits = numbers(printed.partition("\n")[0])
+    if not hits:
+        return NOT_FOUND
     last = hits[-1]
     around = int(0.0001 * text.characters) + 2000
     zoom = f"window = context[{last - 500}:{last + around}]"

@@ -32,6 +32,7 @@ Turn = dict[str, Any]
 ["pause", seconds], which is a sub-call."""
 
 SLICE_BYTES = 5_000_000
+_LEAST_BYTES = SLICE_BYTES * 3 // 2  # the slice begins within the first third
 _FIGURES = ("stall_seconds", "open_seconds", "requests", "bytes", "peak_bytes", "cpu_seconds")
 
 
@@ -61,6 +62,8 @@ def main(arguments: argparse.Namespace) -> int:
     ways = [name for name in client.WAYS if any(part in name for part in arguments.way)]
     if not ways:
         raise SystemExit(f"no way has {' or '.join(arguments.way)} in its name; the ways are {'; '.join(client.WAYS)}")
+    if arguments.size < _LEAST_BYTES:
+        raise SystemExit(f"--size must be at least {_LEAST_BYTES:,} bytes for a slice of {SLICE_BYTES:,} bytes")
     plan = Plan(arguments.size, rounds=arguments.rounds, ways=ways)
     print(f"{plan}\n({machine_line()})\n")
     rows = run(plan)

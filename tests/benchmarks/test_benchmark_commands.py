@@ -72,7 +72,7 @@ def test_what_cannot_be_measured_ends_at_once(monkeypatch: pytest.MonkeyPatch, w
 
 
 def test_growth_measures_all_parts_if_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(growth, "PARTS", {"one": lambda: iter([growth.Row("x", "1", "2", holds=False)])})
+    monkeypatch.setattr(growth, "PARTS", {"one": lambda: iter([growth.Row("x", "1", "2", is_within=False)])})
     assert run(monkeypatch, "benchmarks growth") == 1
 
 
