@@ -20,7 +20,7 @@ from rlm.errors import TrajectoryError
 from rlm.loop import UNBOUNDED, Setup
 from rlm.models import registry as backends
 from rlm.models.lm import CHARACTERS_PER_TOKEN, LM, Reply, strip_url
-from rlm.models.sdk import Sampling
+from rlm.models.sdk_options import Sampling
 from rlm.runners import check_runner
 from rlm.runners.runner import DEFAULT_RUNNER
 from rlm.runners.tools import describe_tools

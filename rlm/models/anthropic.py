@@ -11,8 +11,10 @@ from rlm.errors import LLMError
 from rlm.models.endpoint_errors import CallTarget, get, one_line
 from rlm.models.lm import Message, Reply, ReportedUsage, read_details, sum_tokens
 from rlm.models.message_content import read_parts
+from rlm.models.refused_fields import FieldFilter
 from rlm.models.reply_builder import ReplyBuilder, raise_failure
-from rlm.models.sdk import Accepted, SDKModel, SDKOptions, client_options
+from rlm.models.sdk import SDKModel
+from rlm.models.sdk_options import SDKOptions, client_options
 
 _MARK = {"cache_control": {"type": "ephemeral"}}  # marks a block up to which the API caches the prompt
 
@@ -35,15 +37,15 @@ class AnthropicLM(SDKModel):
         super().__init__(model, partial(_connect, options.get("api_key"), client_options(options)), **options)
         self._max_output_tokens = max_output_tokens
 
-    def _ask(self, name: str, messages: Sequence[Message], accepted: Accepted, builder: ReplyBuilder) -> Reply:
+    def _ask(self, name: str, messages: Sequence[Message], optional: FieldFilter, builder: ReplyBuilder) -> Reply:
         request = {"model": name, "max_tokens": self._max_output_tokens, "stream": True, **_conversation(messages)}
-        if body := accepted(self._fields() | self._extra_body):
+        if body := optional.accept(self._sampling_fields() | self._extra_body):
             request["extra_body"] = body
         client = self._client.get()
-        target = CallTarget(name, self._where)
+        target = CallTarget(name, self._endpoint)
         with client.messages.with_streaming_response.create(**request) as response:
             self._read_response(response, target, builder, read_event, read_answer)
-        return builder.build(target, count_usage(builder.usage, None, self._where))
+        return builder.build(target, count_usage(builder.usage, None, self._endpoint))
 
 
 def _conversation(messages: Sequence[Message]) -> dict[str, Any]:

@@ -14,8 +14,10 @@ from rlm.errors import LLMError
 from rlm.models import chat
 from rlm.models.endpoint_errors import CallTarget, EndpointError, ErrorReport, one_line
 from rlm.models.lm import Message, Reply
+from rlm.models.refused_fields import FieldFilter
 from rlm.models.reply_builder import ReplyBuilder
-from rlm.models.sdk import Accepted, SDKModel, SDKOptions, read_failure
+from rlm.models.sdk import SDKModel, read_failure
+from rlm.models.sdk_options import SDKOptions
 
 
 class AnyLM(SDKModel):
@@ -30,19 +32,19 @@ class AnyLM(SDKModel):
         super().__init__(model, connect, **options)
         self.backend = self.provider = provider
 
-    def _ask(self, name: str, messages: Sequence[Message], accepted: Accepted, builder: ReplyBuilder) -> Reply:
-        body = accepted(self._fields())
+    def _ask(self, name: str, messages: Sequence[Message], optional: FieldFilter, builder: ReplyBuilder) -> Reply:
+        body = optional.accept(self._sampling_fields())
         request: dict[str, Any] = {
             "model": name, "messages": [dict(message) for message in messages],
             "timeout": self._timeout_seconds, **body,
         }  # fmt: skip
-        if extra := accepted(self._extra_body):
+        if extra := optional.accept(self._extra_body):
             request["extra_body"] = extra
         client, target = self._client.get().ask, CallTarget(name, self.provider)
-        controls = accepted({"stream": True, "stream_options": {"include_usage": True}})
+        controls = optional.accept({"stream": True, "stream_options": {"include_usage": True}})
         if "stream" in controls:
             for chunk in client.completion(**request, **controls):
-                chat.read_chunk(_plain(chunk), builder)
+                chat.read_event(_plain(chunk), builder)
                 if builder.repeats:
                     break
         else:
@@ -51,7 +53,7 @@ class AnyLM(SDKModel):
         return builder.build(target, chat.count_usage(builder.usage, builder.tier, self.provider))
 
     @property
-    def _where(self) -> Any:
+    def _endpoint(self) -> Any:
         return self.provider
 
     def _convert_other(self, error: Exception, target: CallTarget) -> LLMError:

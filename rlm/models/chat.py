@@ -19,7 +19,7 @@ _END_FIELDS = ("finish_reason", "finishReason", "stop_reason", "stopReason")
 _REPEATED_CHARACTERS = 20  # a last chunk that repeats the whole reply counts as a repetition from this length on
 
 
-def read_chunk(value: object, builder: ReplyBuilder) -> None:
+def read_event(value: object, builder: ReplyBuilder) -> None:
     """Add a chunk of a stream to the builder. Raises EndpointError if it reports a failure."""
     raise_failure(value)
     if not isinstance(value, dict):
@@ -33,7 +33,7 @@ def read_chunk(value: object, builder: ReplyBuilder) -> None:
 
 def read_answer(value: object, builder: ReplyBuilder, target: CallTarget) -> None:
     """Add a whole completion to the builder. Raises EndpointError for a failure, LLMError for one without choices."""
-    read_chunk(value, builder)
+    read_event(value, builder)
     blocked = get(value, "promptFeedback", "blockReason") or get(value, "prompt_feedback", "block_reason")
     if blocked:
         builder.set_end(f"content_filter: {blocked}")

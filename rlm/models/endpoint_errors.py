@@ -150,11 +150,12 @@ class CallTarget:
     """The model and endpoint of a call, for error messages."""
 
     model: str
-    where: object  # the URL of the endpoint, or the name of a provider
+    endpoint: object  # its URL, or the name of a provider
 
     def __str__(self) -> str:
-        location = str(self.where)
-        return f"model {self.model!r} {'at' if '://' in location else 'by' if ' ' in location else 'of'} {location}"
+        endpoint = str(self.endpoint)
+        preposition = "by" if " " in endpoint else "of"  # "by Claude Code", "of openrouter"
+        return f"model {self.model!r} {'at' if '://' in endpoint else preposition} {endpoint}"
 
 
 def make_error(
@@ -171,13 +172,13 @@ def make_error(
     if status in (None, 400, 403, 422, 451) and re.search(_DECLINED, f"{report.code} {report.message}", re.IGNORECASE):
         return ReplyRefused(line, reason="content_filter")
     if status in (401, 403):
-        return LLMError(f"{target.where} refuses this API key: {report.message}")
+        return LLMError(f"{target.endpoint} refuses this API key: {report.message}")
     if status in (404, 405):
         if "model" in report.message.lower():
-            return LLMError(f"no model {target.model!r} at {target.where}: {report.message}")
-        return LLMError(f"no API at {target.where}: {report.message} ({WRONG_URL})")
+            return LLMError(f"no model {target.model!r} at {target.endpoint}: {report.message}")
+        return LLMError(f"no API at {target.endpoint}: {report.message} ({WRONG_URL})")
     if status == 429:
-        line = f"{target.where} is rate limited, or its quota is spent: {report.message}"
+        line = f"{target.endpoint} is rate limited, or its quota is spent: {report.message}"
         if any(item in report.code for item in _SPENT):
             return LLMError(line)
         wait = retry_after_seconds(headers or {}, report.retry_after, report.message)

@@ -1,75 +1,36 @@
-"""Ask models at any OpenAI-compatible endpoint, such as those of the providers and servers in `PROVIDERS`."""
+"""Ask models at any OpenAI-compatible endpoint, such as those of `PROVIDERS`."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from types import ModuleType
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, NamedTuple, Unpack
 
 from rlm.errors import LLMError
 from rlm.models import chat, responses
 from rlm.models.endpoint_errors import CallTarget, EndpointError
 from rlm.models.lm import Message, Reply
+from rlm.models.providers import PROVIDERS
+from rlm.models.refused_fields import FieldFilter
 from rlm.models.reply_builder import ReplyBuilder
-from rlm.models.sdk import Accepted, SDKModel, SDKOptions, client_options
-
-Api = Literal["chat", "responses"]
-
-_STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
+from rlm.models.sdk import SDKModel
+from rlm.models.sdk_options import SDKOptions, client_options
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
-    """The endpoint of a provider, and the environment variables with its key and URL."""
+class _Api(NamedTuple):
+    """How to ask one of the two APIs, and the module that reads its answers."""
 
-    base_url: str
-    keys: tuple[str, ...] = ()  # environment variables for its key, the first set counts; empty for a local server
-    url_variable: str = ""  # an environment variable with another base URL; empty for none
-
-    @property
-    def key(self) -> str | None:
-        """The API key from the environment; None if no variable is set."""
-        return next((key for name in self.keys if (key := os.environ.get(name))), None)
-
-    @property
-    def url(self) -> str:
-        """The base URL. A server's own variable may lack the path, and the scheme and port, as `OLLAMA_HOST` does."""
-        value = os.environ.get(self.url_variable, "") if self.url_variable else ""
-        if not value:
-            return self.base_url
-        url = (value if "://" in value else f"http://{value}").rstrip("/").replace("://0.0.0.0", "://127.0.0.1")
-        host = url.partition("://")[2]
-        if "/" in host:
-            return url
-        has_port = "://" in value or ":" in host.rpartition("]")[2]  # a scheme without a port means that of the scheme
-        port = "" if has_port else f":{self.base_url.rpartition(':')[2].partition('/')[0]}"
-        return f"{url}{port}/v1"
+    resource: str  # the attribute of the SDK's client with `create`
+    messages_field: str  # the field of a request with the messages
+    controls: Mapping[str, object]  # the fields of a request that ask for a stream
+    reader: ModuleType  # with `read_event`, `read_answer` and `count_usage`
 
 
-PROVIDERS: Mapping[str, Provider] = {
-    "cerebras": Provider("https://api.cerebras.ai/v1", ("CEREBRAS_API_KEY",)),
-    "cohere": Provider("https://api.cohere.ai/compatibility/v1", ("COHERE_API_KEY", "CO_API_KEY")),
-    "deepseek": Provider("https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",)),
-    "fireworks": Provider("https://api.fireworks.ai/inference/v1", ("FIREWORKS_API_KEY",)),
-    "gemini": Provider("https://generativelanguage.googleapis.com/v1beta/openai", ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
-    "groq": Provider("https://api.groq.com/openai/v1", ("GROQ_API_KEY",)),
-    "huggingface": Provider("https://router.huggingface.co/v1", ("HF_TOKEN",)),
-    "llamacpp": Provider("http://127.0.0.1:8080/v1"),
-    "lmstudio": Provider("http://127.0.0.1:1234/v1", url_variable="LM_STUDIO_API_BASE"),
-    "mistral": Provider("https://api.mistral.ai/v1", ("MISTRAL_API_KEY",)),
-    "moonshot": Provider("https://api.moonshot.ai/v1", ("MOONSHOT_API_KEY",)),
-    "ollama": Provider("http://127.0.0.1:11434/v1", url_variable="OLLAMA_HOST"),
-    "openrouter": Provider("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
-    "perplexity": Provider("https://api.perplexity.ai", ("PERPLEXITY_API_KEY",)),
-    "together": Provider("https://api.together.xyz/v1", ("TOGETHER_API_KEY",)),
-    "vllm": Provider("http://127.0.0.1:8000/v1", url_variable="VLLM_API_BASE"),
-    "xai": Provider("https://api.x.ai/v1", ("XAI_API_KEY",)),
-    "zai": Provider("https://api.z.ai/api/paas/v4", ("ZAI_API_KEY",)),
-}
-"""Name -> provider. Their models need no package besides the OpenAI SDK."""
+_CHAT = _Api("chat.completions", "messages", {"stream": True, "stream_options": {"include_usage": True}}, chat)
+_RESPONSES = _Api("responses", "input", {"stream": True}, responses)
 
 
 class OpenAILM(SDKModel):
@@ -83,51 +44,48 @@ class OpenAILM(SDKModel):
     backend = "openai"
 
     def __init__(
-        self, model: str, *, api: Api = "chat", maker: str | None = None, **options: Unpack[SDKOptions]
-    ) -> None:
-        """`api`: the API to ask first. `maker`: the key in `PROVIDERS` of the default `base_url` and `api_key`."""
+        self, model: str, *, api: Literal["chat", "responses"] = "chat", provider: str | None = None,
+        **options: Unpack[SDKOptions],
+    ) -> None:  # fmt: skip
+        """`api`: the API to ask first. `provider`: the key in `PROVIDERS` of the default `base_url` and `api_key`."""
         key_variables: tuple[str, ...] = ()
-        if maker is not None:
-            endpoint = PROVIDERS[maker]
+        if provider is not None:
+            endpoint = PROVIDERS[provider]
             options["base_url"] = base_url = options.get("base_url") or endpoint.url
             if base_url.rstrip("/") == endpoint.url:
-                self.backend, key_variables = maker, endpoint.keys
+                self.backend, key_variables = provider, endpoint.keys
             # A server that needs no key must not receive the OPENAI_API_KEY of the environment.
             placeholder = None if endpoint.keys else "none"
             options["api_key"] = options.get("api_key") or endpoint.key or placeholder
         connect = partial(_connect, options.get("api_key"), key_variables, client_options(options))
         super().__init__(model, connect, **options)
-        self._api = api
-        self._wants_responses: set[str] = set()
+        self._asks_responses = api == "responses"
+        self._models_of_responses: set[str] = set()  # models that chat completions refused for the Responses API
 
-    def _ask(self, name: str, messages: Sequence[Message], accepted: Accepted, builder: ReplyBuilder) -> Reply:
+    def _ask(self, name: str, messages: Sequence[Message], optional: FieldFilter, builder: ReplyBuilder) -> Reply:
         # The SDK connects, authenticates and reports the status; the body is read here, because the SDK hides the mark
         # of the end of a stream and demands shapes that not every endpoint keeps to.
-        client, options = self._client.get(), self._fields() | self._extra_body
-        reader: ModuleType
-        if self._api == "responses" or name in self._wants_responses:
-            resource, reader, prompt = client.responses, responses, "input"
-            options = {"store": False, **responses.rename_fields(options)}
-            stream_options: Mapping[str, Any] = {"stream": True}
-        else:
-            resource, reader, prompt = client.chat.completions, chat, "messages"
-            stream_options = _STREAMED
-        body, streaming = accepted(options), accepted(stream_options)
-        request: dict[str, Any] = {"model": name, prompt: list(messages)}
-        request |= streaming if "stream" in streaming else {}
-        request |= {"extra_body": body} if body else {}
-        target = CallTarget(name, self._where)
+        api, options = _CHAT, self._sampling_fields() | self._extra_body
+        if self._asks_responses or name in self._models_of_responses:
+            api, options = _RESPONSES, {"store": False, **responses.rename_fields(options)}
+        request: dict[str, Any] = {"model": name, api.messages_field: list(messages)}
+        if body := optional.accept(options):
+            request["extra_body"] = body
+        controls = optional.accept(api.controls)
+        if "stream" in controls:
+            request |= controls
+        resource, target = attrgetter(api.resource)(self._client.get()), CallTarget(name, self._endpoint)
         with resource.with_streaming_response.create(**request) as response:
-            self._read_response(response, target, builder, reader.read_chunk, reader.read_answer)
-        return builder.build(target, reader.count_usage(builder.usage, builder.tier, self._where))
+            self._read_response(response, target, builder, api.reader.read_event, api.reader.read_answer)
+        return builder.build(target, api.reader.count_usage(builder.usage, builder.tier, self._endpoint))
 
-    def _learn(self, name: str, failed: EndpointError, refused: dict[str, str | None], sent: set[str]) -> bool:
+    def _learn(self, name: str, failed: EndpointError, optional: FieldFilter) -> bool:
         """Also switch to the Responses API if the endpoint says that the model needs it."""
-        is_in_chat = self._api == "chat" and name not in self._wants_responses
-        if is_in_chat and failed.status in (400, 404, 422) and "v1/responses" in failed.report.message:
-            self._wants_responses.add(name)
+        asks_chat = not self._asks_responses and name not in self._models_of_responses
+        if asks_chat and failed.status in (400, 404, 422) and "v1/responses" in failed.report.message:
+            self._models_of_responses.add(name)
             return True
-        return super()._learn(name, failed, refused, sent)
+        return super()._learn(name, failed, optional)
 
 
 def _connect(api_key: str | None, key_variables: tuple[str, ...], options: Mapping[str, Any]) -> Any:

@@ -11,11 +11,12 @@ from rlm.errors import UnknownOption
 from rlm.models import any_llm
 from rlm.models.anthropic import AnthropicLM
 from rlm.models.claude_agent import ClaudeAgentLM
-from rlm.models.openai import PROVIDERS, OpenAILM
+from rlm.models.openai import OpenAILM
+from rlm.models.providers import PROVIDERS
 
 if TYPE_CHECKING:
     from rlm.models.lm import LM
-    from rlm.models.sdk import Sampling
+    from rlm.models.sdk_options import Sampling
 
 PRESETS: Mapping[str, tuple[str, str]] = {
     "openai": ("gpt-5.6", "gpt-5.4-mini"),
@@ -122,7 +123,7 @@ def make_lm(backend: str, model: str, **options: Any) -> LM:
     Raises UnknownOption for an unknown backend, and for an option that the backend does not take."""
     arguments = {name: value for name, value in options.items() if value is not None}
     if backend in ("openai", *PROVIDERS):
-        return OpenAILM(model, maker=backend if backend in PROVIDERS else None, **arguments)
+        return OpenAILM(model, provider=backend if backend in PROVIDERS else None, **arguments)
     if backend == "anthropic":
         return AnthropicLM(model, **arguments)
     if backend == "claude-agent":

@@ -19,7 +19,7 @@ _BY_SERVER = ("web_search_call", "file_search_call", "code_interpreter_call", "i
 """Tool calls that the endpoint carries out itself before it answers."""
 
 
-def read_chunk(value: object, builder: ReplyBuilder) -> None:
+def read_event(value: object, builder: ReplyBuilder) -> None:
     """Add an event of a stream to the builder; ignore unknown ones. Raises EndpointError if it reports a failure."""
     raise_failure(value)
     kind = get(value, "type")

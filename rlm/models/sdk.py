@@ -1,4 +1,4 @@
-"""The base of the backends that use a vendor's SDK: the client, the options of requests, and the errors."""
+"""Ask a model through a vendor's SDK: the client, a second try without refused fields, and errors in one form."""
 
 from __future__ import annotations
 
@@ -8,48 +8,29 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any, ClassVar, Self, TypedDict, Unpack
-from urllib.parse import urlsplit
+from typing import Any, ClassVar, Self, Unpack
 
 from monocontext.stores.address import without_secrets
-from rlm.errors import LLMError, UnknownOption
+from rlm.errors import LLMError
 from rlm.models.endpoint_errors import CallTarget, EndpointError, ErrorReport, make_error, one_line, read_error
 from rlm.models.lm import Listener, Message, Reply
-from rlm.models.refused import RENAMED, find_refused
+from rlm.models.refused_fields import FieldFilter
 from rlm.models.reply_builder import ReplyBuilder
+from rlm.models.sdk_options import Sampling, SDKOptions, check_body, check_names, check_url, sampling_of, timeout_of
 from rlm.models.wire import read_body, read_text
 
-Sampling = Mapping[str, Any]
-"""Name -> value, as in the body of a request. The provider of the model knows the names: it refuses unknown ones."""
-
-
-class SamplingOptions(TypedDict, total=False):
-    """Sampling options that most providers know."""
-
-    temperature: float | None
-    top_p: float | None
-    reasoning_effort: str | None  # how much a model thinks, such as `low`
-    max_completion_tokens: int | None  # the most tokens of a reply, thinking included
-
-
-class SDKOptions(SamplingOptions, total=False):
-    """How to reach a model, and the options of each request."""
-
-    base_url: str | None  # URL of the endpoint; by default the provider's own, or the SDK's from the environment
-    api_key: str | None  # by default the key that the SDK finds in the environment
-    timeout: float | None  # of a request, in seconds; 600 by default
-    headers: Mapping[str, str] | None  # further headers of each request, whose values are secrets: no record holds them
-    extra_body: Mapping[str, Any] | None  # further fields of each request, sent as they are; they go before all others
-    window_tokens: int | None  # the window of the model, if it differs from that of the provider's models
-    prompt_characters: int | None  # the most that one prompt of a sub-call may hold
-
-
-Accepted = Callable[[Mapping[str, Any]], dict[str, Any]]  # fields of a request -> those that the endpoint accepts
-
-_OURS = frozenset(("model", "messages", "input", "stream", "system"))  # fields of a request that the backend writes
 _HTTP_LAYERS = ("httpx", "httpx2", "httpcore", "httpcore2", "ssl", "socket", "zlib")  # errors of a broken connection
-_TIMEOUT_SECONDS = 600.0  # of a request, unless its options say otherwise
+_REFUSAL_STATUSES = (
+    None,
+    400,
+    403,
+    404,
+    405,
+    415,
+    422,
+    500,
+    501,
+)  # with which endpoints refuse a field; None: no status
 
 
 class SDKClient:
@@ -79,8 +60,8 @@ class SDKClient:
         if client:
             client.close()
 
-    def known(self, name: str) -> Any:
-        """An attribute of the SDK's client, without making one: None before the first call."""
+    def attribute(self, name: str) -> Any:
+        """An attribute of the SDK's client; None before the first call, which makes the client."""
         return getattr(self._client, name, None)
 
 
@@ -95,17 +76,16 @@ class SDKModel(ABC):
     required: frozenset[str] = frozenset()  # fields that no request may lack
 
     def __init__(self, model: str, connect: Callable[[], Any], **options: Unpack[SDKOptions]) -> None:
-        if unknown := [name for name in options if name not in SDKOptions.__annotations__]:
-            raise UnknownOption(f"no option {', '.join(unknown)}: choose from {', '.join(SDKOptions.__annotations__)}")
+        """`connect`: makes the SDK's client. Raises UnknownOption, and LLMError for a `base_url` that is none."""
+        check_names(options)
         self.model = model
-        self.base_url = _check_url(options.get("base_url"))
-        self._timeout_seconds = _timeout_of(options)
+        self.base_url = check_url(options.get("base_url"))
+        self._timeout_seconds = timeout_of(options)
         self._headers = dict(options.get("headers") or {})
         self._api_key = options.get("api_key")
         self._client = SDKClient(connect)
-        known = {name: options.get(name) for name in SamplingOptions.__annotations__}
-        self.sampling = check_body({name: value for name, value in known.items() if value is not None})
-        self._refused: dict[str, dict[str, str | None]] = {}  # model -> refused field -> the name sent instead
+        self.sampling = sampling_of(options)
+        self._refused: dict[str, dict[str, str | None]] = {}  # model -> its fields, as in `FieldFilter.refused`
         self._extra_body = check_body(options.get("extra_body") or {})
         if (window := options.get("window_tokens")) is not None:
             self.window_tokens = window
@@ -118,7 +98,7 @@ class SDKModel(ABC):
     @property
     def secrets(self) -> tuple[str, ...]:
         """Strings that no record may hold: the key, once it is known, and the values of `headers`."""
-        values = (self._api_key or self._client.known("api_key"), *self._headers.values())
+        values = (self._api_key or self._client.attribute("api_key"), *self._headers.values())
         return tuple(value for value in values if isinstance(value, str) and len(value) >= 8)
 
     def with_sampling(self, options: Sampling) -> Self:
@@ -137,9 +117,9 @@ class SDKModel(ABC):
         self._client.close()
 
     @property
-    def _where(self) -> str | None:
+    def _endpoint(self) -> str | None:
         """The endpoint, once it is known, without a key that stands in its query."""
-        url = self._client.known("base_url") or self.base_url
+        url = self._client.attribute("base_url") or self.base_url
         return without_secrets(str(url)) if url else None
 
     def complete(
@@ -152,27 +132,25 @@ class SDKModel(ABC):
         """
         name = model or self.model
         listener = on_delta if isinstance(on_delta, Listener) else Listener(on_delta)  # a run passes one
-        refused = dict(self._refused.get(name, {}))
+        refused = self._refused.get(name, {})
         while True:
-            sent: set[str] = set()
+            optional = FieldFilter(dict(refused))
             try:
-                reply = self._ask(name, messages, partial(_accepted, refused, sent), ReplyBuilder(listener))
+                reply = self._ask(name, messages, optional, ReplyBuilder(listener))
             except Exception as exc:
                 if exc is listener.raised:
                     raise
                 failed = self._read_failure(exc)
-                if failed and not listener.has_heard and self._learn(name, failed, refused, sent):
+                if failed and not listener.has_heard and self._learn(name, failed, optional):
+                    refused = optional.refused
                     continue
                 error = self._convert_error(exc, failed, name)
                 raise error from (exc if error is not exc else exc.__cause__)
             self._refused[name] = refused
-            target = CallTarget(name, self._where)
-            changes = {field: f"sent as {other}" if other else "left out" for field, other in refused.items()}
-            notes = [f"{target} refuses {field}: {change}" for field, change in changes.items()]
-            return replace(reply, notes=(*reply.notes, *notes))
+            return replace(reply, notes=(*reply.notes, *optional.notes(CallTarget(name, self._endpoint))))
 
-    def _fields(self) -> dict[str, Any]:
-        """The options as fields of a request."""
+    def _sampling_fields(self) -> dict[str, Any]:
+        """The sampling options as fields of a request, by the provider's names."""
         fields: dict[str, Any] = {}
         for name, value in self.sampling.items():
             outer, _, inner = self.names.get(name, name).partition(".")
@@ -180,8 +158,9 @@ class SDKModel(ABC):
         return fields
 
     @abstractmethod
-    def _ask(self, name: str, messages: Sequence[Message], accepted: Accepted, builder: ReplyBuilder) -> Reply:
-        """Make one request; `accepted` filters its optional fields. Whatever this raises becomes an LLMError."""
+    def _ask(self, name: str, messages: Sequence[Message], optional: FieldFilter, builder: ReplyBuilder) -> Reply:
+        """Make one request to the model `name`. All optional fields pass through `optional`. Whatever this raises
+        becomes an LLMError."""
 
     def _read_response(
         self, response: Any, target: CallTarget, builder: ReplyBuilder,
@@ -215,20 +194,13 @@ class SDKModel(ABC):
         """The failure that the endpoint reported; None for any other error."""
         return read_failure(error)
 
-    def _learn(self, name: str, failed: EndpointError, refused: dict[str, str | None], sent: set[str]) -> bool:
-        """Find the option that the endpoint refuses and add it to `refused`. Returns whether there is one."""
-        if failed.status not in (None, 400, 403, 404, 405, 415, 422, 500, 501):
-            return False
-        field = find_refused(failed.report, sent)
-        if field is None or field in self.required:
-            return False
-        other = RENAMED.get(field)
-        refused[field] = other if other not in refused and other not in sent else None
-        return True
+    def _learn(self, name: str, failed: EndpointError, optional: FieldFilter) -> bool:
+        """Change later requests to the model `name` after a failure. Returns whether another try may succeed."""
+        return failed.status in _REFUSAL_STATUSES and optional.learn(failed.report, self.required)
 
     def _convert_error(self, error: Exception, failed: EndpointError | None, model: str) -> LLMError:
         """The LLMError for an exception inside the backend: one line without the key."""
-        target = CallTarget(model, self._where)
+        target = CallTarget(model, self._endpoint)
         if isinstance(error, LLMError):
             created = error
         elif failed:
@@ -248,10 +220,10 @@ class SDKModel(ABC):
             return LLMError(f"no API key: set {self.backend.upper()}_API_KEY, or pass api_key=")
         if "Timeout" in kind:
             silence = f"gave no answer within {self._timeout_seconds:g} seconds; raise timeout="
-            return LLMError(f"{target.where} {silence}", transient=True)
+            return LLMError(f"{target.endpoint} {silence}", transient=True)
         if kind in ("APIConnectionError", "ConnectError"):
             cause = one_line(error.__cause__ or message)
-            return LLMError(f"cannot reach {target.where}; check base_url: {cause}", transient=True)
+            return LLMError(f"cannot reach {target.endpoint}; check base_url: {cause}", transient=True)
         if type(error).__module__.split(".")[0] in _HTTP_LAYERS:
             return LLMError(f"{target}: the connection broke off: {message or kind}", transient=True)
         return LLMError(f"{target}: {kind}: {message}")
@@ -274,57 +246,3 @@ def read_failure(error: Exception) -> EndpointError | None:
     except (ValueError, RecursionError):
         report = ErrorReport(read_text(text) or f"status {status} without words")
     return EndpointError(report, status, response.headers)  # type: ignore[union-attr]
-
-
-def client_options(options: SDKOptions) -> dict[str, Any]:
-    """The keywords of an SDK's client. Its own retries are off, because a run retries for all backends."""
-    fields = {"base_url": options.get("base_url"), "default_headers": dict(options.get("headers") or {}) or None}
-    arguments = {name: value for name, value in fields.items() if value is not None}
-    return {"timeout": _timeout_of(options), "max_retries": 0, **arguments}
-
-
-def _timeout_of(options: SDKOptions) -> float:
-    """The timeout of a request, in seconds."""
-    timeout = options.get("timeout")
-    return _TIMEOUT_SECONDS if timeout is None else timeout
-
-
-def _accepted(refused: Mapping[str, str | None], sent: set[str], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The `fields` that may be sent, renamed where the endpoint wants another name; `sent` receives their names."""
-    accepted: dict[str, Any] = {}
-    for name, value in fields.items():
-        sent_name: str | None = name
-        while sent_name is not None and sent_name in refused:
-            sent_name = refused[sent_name]
-        if sent_name is not None:
-            accepted.setdefault(sent_name, value)
-    sent.update(accepted)
-    return accepted
-
-
-def check_body(options: Sampling) -> dict[str, Any]:
-    """A copy of the options. Raises UnknownOption for a field that the run sets itself, or a value that is not JSON."""
-    for name, value in options.items():
-        if name in _OURS:
-            raise UnknownOption(f"the run sets {name!r} itself: leave it out of the sampling options")
-        try:
-            json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
-        except (TypeError, ValueError) as exc:
-            raise UnknownOption(f"the option {name}={value!r} is not JSON, so it cannot be sent: {exc}") from None
-    return dict(options)
-
-
-def _check_url(url: str | None) -> str | None:
-    """The URL itself. Raises LLMError for one that no request can go to."""
-    if url is None:
-        return None
-    text = str(url)
-    try:
-        parts = urlsplit(text)
-        is_valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and text.split() == [text]
-    except ValueError:  # an unclosed bracket, a port above 65535
-        is_valid = False
-    if not is_valid:
-        shown = one_line(without_secrets(text))
-        raise LLMError(f"base_url must be a URL such as http://127.0.0.1:8000/v1, not {shown!r}")
-    return url

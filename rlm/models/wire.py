@@ -72,7 +72,7 @@ def _read_stream(pieces: Iterable[bytes], target: CallTarget, timeout_seconds: f
         if text is None:
             if time.monotonic() - heard_at > timeout_seconds:
                 silence = f"sent no part of its reply for {timeout_seconds:g} seconds; raise timeout="
-                raise LLMError(f"{target.where} {silence}", transient=True)
+                raise LLMError(f"{target.endpoint} {silence}", transient=True)
             yield Received()
             continue
         heard_at = time.monotonic()

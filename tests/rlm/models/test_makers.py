@@ -12,7 +12,7 @@ from rlm_replies import ASK
 from rlm import RLM, LLMError, OpenAILM, UnknownOption
 from rlm.calls.usage import cost_of
 from rlm.models.lm import Reply, TokenDetails
-from rlm.models.openai import PROVIDERS
+from rlm.models.providers import PROVIDERS
 from rlm.models.registry import PRESETS, choose, make_lm, split_provider
 
 PAGE = (Path(__file__).parents[3] / "docs/rlm.md").read_text("utf-8")
@@ -39,13 +39,13 @@ def test_a_maker_is_asked_at_its_endpoint_with_its_own_key(name: str, monkeypatc
             assert make_lm(name, "m").secrets == (f"key-of-{variable}",)  # type: ignore[attr-defined]
             monkeypatch.delenv(variable)
     assert "sk-of-openai" not in lm.secrets
-    assert OpenAILM("m", maker=name, base_url=None).base_url == provider.base_url
+    assert OpenAILM("m", provider=name, base_url=None).base_url == provider.base_url
     assert f"`{name}`" in PAGE
 
 
 def test_a_server_elsewhere(endpoint: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     endpoint.reply = lambda body: "FINAL(1)"
-    OpenAILM("m", maker="ollama", base_url=endpoint.url).complete(ASK)
+    OpenAILM("m", provider="ollama", base_url=endpoint.url).complete(ASK)
     for host in (
         endpoint.url.removesuffix("/v1"),
         endpoint.url.removesuffix("/v1").removeprefix("http://"),

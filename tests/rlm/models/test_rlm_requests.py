@@ -14,7 +14,7 @@ from rlm import RLM, AnthropicLM, LLMError, OpenAILM, ScriptedLM, UnknownOption
 from rlm.models import responses
 from rlm.models.registry import choose, split_provider
 from rlm.models.reply_builder import ReplyBuilder
-from rlm.models.sdk import client_options
+from rlm.models.sdk_options import client_options
 
 
 def test_options_of_openai_are_on_the_wire(endpoint: Any) -> None:
@@ -185,6 +185,6 @@ def test_the_end_after_the_end_of_a_response_keeps_its_usage() -> None:
         {"type": "response.completed", "response": {"usage": {"input_tokens": 11}}},
         {"type": "response.done"},
     ):
-        responses.read_chunk(event, builder)
+        responses.read_event(event, builder)
     assert responses.count_usage(builder.usage, builder.tier, None).input_tokens == 11
     assert client_options({"timeout": 0})["timeout"] == 0  # and not the default

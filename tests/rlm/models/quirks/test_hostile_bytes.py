@@ -53,7 +53,7 @@ def changed(r: random.Random, value: Any) -> Any:
 
 @pytest.mark.parametrize("api", [chat, responses, anthropic], ids=lambda api: api.__name__)
 def test_hostile_bytes(api: ModuleType) -> None:
-    read_event = getattr(api, "read_chunk", anthropic.read_event)
+    read_event = getattr(api, "read_event", anthropic.read_event)
     read_answer = api.read_answer
     r, target = random.Random(api.__name__), CallTarget("m", "http://x/v1")
     sent = [answer for row in ROWS for answer in (row.streamed, row.whole) if isinstance(answer, Answer)]

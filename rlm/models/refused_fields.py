@@ -1,19 +1,23 @@
-"""Find the field of a request that an endpoint refuses, so that the request may be sent without it. Does no I/O."""
+"""Leave out of requests the fields that an endpoint refuses, which its errors name in many ways. Does no I/O."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from rlm.models.endpoint_errors import ErrorReport
+from rlm.models.endpoint_errors import CallTarget, ErrorReport
 
 _LIMITS = ("max_completion_tokens", "max_tokens", "max_output_tokens")
-DROPPABLE = frozenset((
+_OPTIONAL = frozenset((
     "temperature", "top_p", "top_k", "min_p", "reasoning_effort", "reasoning", "output_config", "thinking", "stop",
     "stop_sequences", "seed", "presence_penalty", "frequency_penalty", "repetition_penalty", "logit_bias", "logprobs",
     "stream_options", "stream", "store", *_LIMITS,
 ))  # fmt: skip
 """Fields that may be left out of a request that is refused. For any other field the caller gets the refusal."""
+_OTHER_NAMES = {"max_completion_tokens": "max_tokens", "max_tokens": "max_completion_tokens"}
+"""The name under which a refused field is sent before it is left out."""
 
 # How messages refer to fields; other fields are called by their names.
 _NAME_PATTERNS = {
@@ -21,37 +25,74 @@ _NAME_PATTERNS = {
     "output_config": "output_config|effort", "stop": r"stop(?: (?:words|sequences?))?",
     "stop_sequences": r"stop[_ ]sequences?", "stream_options": "stream_options|include_usage",
 }  # fmt: skip
-RENAMED = {"max_completion_tokens": "max_tokens", "max_tokens": "max_completion_tokens"}  # other names of refused ones
 
 _REFUSAL = re.compile(
-    # The field is not known or not supported:
+    # "Unsupported parameter: 'top_k'", "this model does not support temperature", "Extra inputs are not permitted"
     r"unsupported|(?:n't|not) support|not (?:currently )?support|unrecogni[sz]ed|unknown|unexpected|not implemented"
     r"|no such (?:field|parameter)|invalid (?:argument|field|parameter)|extra (?:inputs|fields?)|deprecated|remove"
     r"|use '?max"
-    # This model or account may not use it:
+    # "reasoning_effort is not available on your plan", "you must verify your organization to stream this model"
     r"|can(?:not|'t) stream|no stream|not permitted|not allowed|not available|not accept|disabled|is not enabled"
     r"|verif\w+ your organization"
-    # Only the default, or one value, is supported:
+    # "Only the default (1) value is supported", "temperature may only be set to 1", "top_p must be omitted"
     r"|only the default|only supports?|only .{0,30}(?:is|are) (?:allowed|supported)|may only be set"
     r"|must (?:be|use) (?:set to |the default|1\b|false|omitted|unset|verified)"
-    # It does not go with another field:
+    # "temperature is not compatible with thinking", "`temperature` and `top_p` cannot both be specified"
     r"|not compatible|incompatible|cannot (?:both )?be (?:used|specified|set)|can't be used",
     re.IGNORECASE,
 )
+"""Words of a refused field, as in the comments. "temperature: 3 is too high" is none: its value is at fault."""
 _STREAM = re.compile(
     r"\bstream(?:ing|ed)?\b(?! ?(?:was|were|is closed|closed|ended|error|read|reset|timed))", re.IGNORECASE
 )
+"""The field `stream`, as in "streaming is not supported", but not in "the stream was closed"."""
 _OUT_OF_RANGE = re.compile(
     r"out of range|between|less than or equal|greater than or equal|must be [<>]|at most|at least|\b[<>]=? ?-?\d",
     re.IGNORECASE,
 )
+"""Words about a value that is out of range, such as "temperature must be between 0 and 2"."""
 _BROAD_REFUSAL = re.compile("unsupported|not support|only", re.IGNORECASE)
-"""Words of a refusal also where `_OUT_OF_RANGE` matches: "only 1 is supported" sounds like a range."""
+"""Words of a refusal also where `_OUT_OF_RANGE` matches: "unsupported value: at most 1 is allowed for this model"."""
+
+
+@dataclass(slots=True)
+class FieldFilter:
+    """The optional fields of one request, without those that its endpoint refuses."""
+
+    refused: dict[str, str | None]  # refused field -> the name under which it is sent; None if it is left out
+    sent: set[str] = field(default_factory=set)  # the names of the fields that `accept` let through
+
+    def accept(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields that may be sent, by the names that the endpoint takes."""
+        accepted: dict[str, Any] = {}
+        for name, value in fields.items():
+            sent_name: str | None = name
+            while sent_name is not None and sent_name in self.refused:
+                sent_name = self.refused[sent_name]
+            if sent_name is not None:
+                accepted.setdefault(sent_name, value)
+        self.sent.update(accepted)
+        return accepted
+
+    def learn(self, report: ErrorReport, required: frozenset[str]) -> bool:
+        """Find the field that a failure refuses, and rename it or leave it out from now on. Returns whether there is
+        one. `required`: fields that no request may lack."""
+        name = find_refused(report, self.sent)
+        if name is None or name in required:
+            return False
+        other = _OTHER_NAMES.get(name)
+        self.refused[name] = None if other in self.refused or other in self.sent else other
+        return True
+
+    def notes(self, target: CallTarget) -> list[str]:
+        """A sentence on each refused field, for the notes of a run."""
+        changes = {name: f"sent as {other}" if other else "left out" for name, other in self.refused.items()}
+        return [f"{target} refuses {name}: {change}" for name, change in changes.items()]
 
 
 def find_refused(report: ErrorReport, sent: Iterable[str]) -> str | None:
     """The field of `sent` that an endpoint refuses, by its report; None for other failures, such as a bad value."""
-    names = [name for name in sent if name in DROPPABLE]
+    names = [name for name in sent if name in _OPTIONAL]
     # Any failure that names it counts, however worded: a reply without it lacks nothing but its counts of tokens.
     if "stream_options" in names and "stream_options" in report.message:
         return "stream_options"
@@ -70,7 +111,7 @@ def _is_refusal(report: ErrorReport) -> bool:
 
 
 def _first_named(names: Iterable[str], message: str) -> str | None:
-    """The field named first: a later one may be the advised replacement, such as `max_completion_tokens`."""
+    """The field that the message names first: a later one may be the advised replacement. None if it names none."""
     positions = []
     for name in names:
         pattern = _NAME_PATTERNS.get(name, re.escape(name))
