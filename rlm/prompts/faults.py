@@ -1,7 +1,7 @@
 """Explain to the model why the code of its reply, or its answer in words, does not count. Does no I/O.
 
-An explanation is a sentence about the model's own text, without example code, which a model copies in place of its own.
-An answer in words is not run; the variable that it names counts only if no code stands beside it, which may change it.
+An explanation says what is wrong with the reply, without example code: a model would copy that in place of its own. An
+answer in words is not run. The variable that it names counts only if no code beside it may change the variable.
 """
 
 from __future__ import annotations
@@ -35,37 +35,44 @@ _UNPAIRED = (
 )
 _UNQUOTED = 'Nothing was run: FINAL({0}) is a sum in Python; a date needs quotes: FINAL("{0}"). Send the same code so.'
 
-_TAKEN_BACK = re.compile(
+_RETRACTION = re.compile(
     r"[\s*_`.,;:-]*(?:(?:would|could|might|may|is|was) (?:be )?(?:wrong|incorrect|a mistake|not\b|only a guess)"
     r"|(?:but |oh,? |no,? )?(?:wait|hold on|hmm+|oops|sorry|correction|scratch that|on (?:second thought|reflection))"
     r"\b[,.: -]|no[,.:]|actually\b|(?:that|this)(?:'s| is| was| seems| looks) (?:wrong|incorrect|not)\b"
     r"|i (?:made a mistake|was wrong|miscounted|misread)\b|(?:(?:or|and)\b\W*)?(?:FINAL|FINAL_VAR|SUBMIT) ?\()",
     re.IGNORECASE,
 )
-"""The beginning of text after an answer that takes it back or gives another one, such as "wait, no" or "or FINAL("."""
-_UNSURE = re.compile(
+"""The beginning of text after an answer that takes it back, "wait, no", or gives another, "or FINAL("; not "thanks"."""
+_CHECK_TO_COME = re.compile(
     r"[\s*_`.,;:?-]*(?:but first\b|not sure yet\b"
     r"|(?:but |now |next,? )?(?:let me|let's|(?:i|we)(?:'ll| will| should| must| need to| have to| want to))"
     r" (?:now |first |still |also |just )?(?:double|check|verify|confirm|validate|make sure|fix"
     r"|re-?(?:check|count|read|comput|calculat|run|do|examin|consider|visit|verif|think)))",
     re.IGNORECASE,
 )
-"""The beginning of text after an answer that is still to be checked, such as "now let me verify"."""
-_TO_COME = re.compile(
+"""The beginning of text after an answer that is still to be checked: "now let me verify"; not "let me know"."""
+_ANSWER_TO_COME = re.compile(
     r"\b(?:for|as an) example\b|^[ #*_]*(?:examples?|drafts?|plan)[:*_ ]*$|\be\.g\.|\bformat (?:is|would be)\b"
     r"|\b(?:i|we|you) (?:could|might)\b(?! not)"
     r"|\b(?:once|as soon as|until|when (?:done|ready|(?:i|we) (?:know|have|am|are|find)))\b.*\b(?:i|we)(?:'ll| will)\b"
     r"|\bif\b.*\bthen\W*$",
     re.IGNORECASE,
 )
-"""The words before an answer that is not given yet, such as "for example" or "once I know, I will"."""
-_TOOL = re.compile(r"<(?:\w{1,20}:)?(?:tool_\w*|function\w*|invoke|execute\w*|use_mcp_tool)\b|\[TOOL_CALLS\]|<[|｜]\w+")
+"""Words before an answer that is not given yet: "for example", "once I know, I will"; not "I could not find more"."""
+_TOOL_CALL = re.compile(
+    r"<(?:\w{1,20}:)?(?:tool_\w*|function\w*|invoke|execute\w*|use_mcp_tool)\b|\[TOOL_CALLS\]|<[|｜]\w+"
+)
+"""The beginning of a call of a tool: "<tool_call>", "<｜tool"; not "<table>"."""
 _FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*([^\s`]*)[^`\n]*\n(?=.*\S)", re.MULTILINE)
+"""The line that opens a block, with its language, if the next line has text: "```sql"."""
 _FINAL_IN_LINE = re.compile(r"\b(?:FINAL|FINAL_VAR|SUBMIT)\(")  # an answer that does not begin its line
 _BROKEN_CODE = re.compile(r"[\s`]*(?:\w+\s*=\s*)?(?:[A-Za-z_][\w.]*\()*([A-Za-z_]\w*)(?:\[|\(|\.[a-z_]+\()")
+"""The beginning of code, complete or not, with the name that it uses: `hits` in "len(hits[" and "n = hits.count("."""
 _PROSE = re.compile(r"[A-Za-z]{2,},? [A-Za-z]{2,}")  # two words in a row, which code does not have
-FIELD = re.compile(r"(?<![\w\\^_$}{])\{([A-Za-z_]\w*)[^{}\n]*\}(?!\})")  # a name in braces, as in an f-string
+FIELD = re.compile(r"(?<![\w\\^_$}{])\{([A-Za-z_]\w*)[^{}\n]*\}(?!\})")
+"""A name in braces, as in an f-string: "{count}" and "{count:,}"; not "{{count}}", "${count}" or "x_{count}"."""
 _DATE = re.compile(r"^[ \t]*FINAL\([ \t]*(\d{4}([-/])\d\d?\2\d\d?|\d\d?([-/])\d\d?\3\d{4})[ \t]*[,)]", re.MULTILINE)
+"""A date without quotes as the answer: "FINAL(2024-05-01)" and "FINAL(1/5/2024)"; not "FINAL(2024-5)"."""
 
 
 def explain_date(codes: Iterable[str]) -> str:
@@ -80,37 +87,40 @@ def explain_answers(reply: str, hidden: str, finals: Sequence[TextFinal]) -> str
     if any((final.text, final.is_name) != (last.text, last.is_name) for final in finals):
         return _SEVERAL
     start, stop = last.span
-    if _TAKEN_BACK.match(reply, stop):
+    if _RETRACTION.match(reply, stop):
         return TAKEN_BACK
     line_before = hidden[:start].rstrip()[-300:].rpartition("\n")[2]
-    if _UNSURE.match(reply, stop) or _TO_COME.search(line_before):
+    if _CHECK_TO_COME.match(reply, stop) or _ANSWER_TO_COME.search(line_before):
         return TO_COME
     if not last.is_sure:
         return _UNPAIRED
     words = hidden[:start] + hidden[stop:]
     assigned = assigned_names([words])
-    uses_name = last.is_name or (last.call and loaded_names(last.call)) or assigned & set(re.findall(r"\w+", last.text))
-    return _CODE_NOT_RUN if (assigned and uses_name) or has_code_line(words) else ""
+    names = (loaded_names(last.call) if last.call else set[str]()) | (assigned & set(re.findall(r"\w+", last.text)))
+    needs_code = bool(assigned and (last.is_name or names))
+    return _CODE_NOT_RUN if needs_code or has_code_line(words) else ""
 
 
 def explain_code(reply: str, hidden: str) -> str:
-    """Why the code of a reply without an answer was not run; empty if there is no code. `hidden`: the same."""
+    """Why the code of a reply without an answer was not run; empty if there is no code. `hidden`: as above."""
     if re.search(r"^[ \t]*(?:FINAL|FINAL_VAR|SUBMIT)\(", hidden, re.MULTILINE):
         return _UNPAIRED
     if fence := _FENCE.search(reply):
         if re.search(r"^[ \t]*(?:FINAL|SUBMIT)", reply, re.MULTILINE):
-            return _nothing("your FINAL(...) stands in a block of text. Send it in a ```repl block.")
+            return _not_run("your FINAL(...) stands in a block of text. Send it in a ```repl block.")
         if fence[1]:
-            return _nothing(f"your block is fenced as ```{fence[1][:30]}; only Python in ```repl is run.")
-        return _nothing(f"your block is no code{_mistake(reply[fence.end() :])}. Mend it, and send it as ```repl.")
-    if call := _TOOL.search(reply):
-        return _nothing(f"`{call[0][:30]}` calls a tool, and there are no tools. Write its code into a ```repl block.")
+            return _not_run(f"your block is fenced as ```{fence[1][:30]}; only Python in ```repl is run.")
+        return _not_run(f"your block is no code{_syntax_error(reply[fence.end() :])}. Mend it, and send it as ```repl.")
+    if call := _TOOL_CALL.search(reply):
+        return _not_run(f"`{call[0][:30]}` calls a tool, and there are no tools. Write its code into a ```repl block.")
     if re.search(r"```[ \t]*(?:repl|py)", reply):
-        return _nothing("```repl must begin a line, and the code must stand on the lines below. Send the same code so.")
+        return _not_run("```repl must begin a line, and the code must stand on the lines below. Send the same code so.")
     if has_code_line(reply) or assigned_names([reply]) or re.match(r"\W{0,3}(?:repl|python)\W{0,3}\n", reply):
-        return _nothing(f"your code has no line ```repl before it and no ``` after it{_mistake(reply)}. Send it so.")
+        return _not_run(
+            f"your code has no line ```repl before it and no ``` after it{_syntax_error(reply)}. Send it so."
+        )
     if _FINAL_IN_LINE.search(reply):
-        return _nothing("FINAL(...) counts at the start of a line only. Send it in a ```repl block, and nothing else.")
+        return _not_run("FINAL(...) counts at the start of a line only. Send it in a ```repl block, and nothing else.")
     return ""
 
 
@@ -137,7 +147,7 @@ def _is_code(final: TextFinal, known: Collection[str], seen: str) -> bool:
     return uses_known or (does_something(ast.unparse(final.call)) and final.text not in seen)
 
 
-def _mistake(code: str) -> str:
+def _syntax_error(code: str) -> str:
     """The first syntax error, with its line, in brackets; empty if there is none."""
     try:
         parse(code.strip("\n`~ "))
@@ -146,5 +156,5 @@ def _mistake(code: str) -> str:
     return ""
 
 
-def _nothing(fault: str) -> str:
+def _not_run(fault: str) -> str:
     return f"Nothing was run: {fault}"

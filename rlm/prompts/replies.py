@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from textwrap import dedent
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from rlm.prompts import faults, marks
 from rlm.prompts.written_calls import CALL_MARK, codes_of_calls, codes_of_json
@@ -58,6 +58,14 @@ class _Part:
     lines: list[str]
     code: str = ""
     cut: bool = False
+
+
+class _BlockEnd(NamedTuple):
+    """A line at which a block of Python may end."""
+
+    line: int  # its number
+    code: str  # what stands on it before the mark
+    opens_next: bool  # whether it opens the next block, and so does not belong to this one
 
 
 def parse_reply(text: str) -> ParsedReply:
@@ -176,20 +184,19 @@ class _Reader:
         lines, margin, mark = self.lines, len(opening["margin"]), opening["mark"]
         up_to_comment: _Part | None = None  # the first complete code whose closing fence may be part of a comment
         up_to_first_fence: _Part | None = None  # if the code before it is not complete
-        for end, last in self._ends(start, mark):
-            opens_next = last is None
-            code = _dedent([*lines[start + 1 : end], *filter(None, [last])], margin)
-            part = _Part("python", lines[start : end if opens_next else end + 1], code)
-            if self.tries <= 0 or (opens_next and up_to_comment):
+        for end in self._ends(start, mark):
+            code = _dedent([*lines[start + 1 : end.line], *filter(None, [end.code])], margin)
+            part = _Part("python", lines[start : end.line if end.opens_next else end.line + 1], code)
+            if self.tries <= 0 or (end.opens_next and up_to_comment):
                 return up_to_comment or up_to_first_fence or part
             if statements_of(code) is not None:
-                if "#" not in (last or ""):
+                if "#" not in end.code:
                     return part
                 up_to_comment = up_to_comment or part
                 continue
-            if up_to_comment and last == "":
+            if up_to_comment and not end.code:
                 return up_to_comment
-            if not opens_next:
+            if not end.opens_next:
                 up_to_first_fence = up_to_first_fence or part
             self.tries -= 1
         # Without half of a fence, at which the reply was cut.
@@ -197,18 +204,17 @@ class _Reader:
         rest = _Part("python", lines[start:], code, cut=True)
         return rest if compiles(code) else up_to_comment or up_to_first_fence or rest
 
-    def _ends(self, start: int, mark: str) -> Iterator[tuple[int, str | None]]:
-        """The lines at which a block may end: the number, and the code before the mark, which is empty for a mark
-        alone, and None if the line opens the next block."""
+    def _ends(self, start: int, mark: str) -> Iterator[_BlockEnd]:
+        """The lines at which a block with this mark may end: at another fence, or at another closing mark, which may
+        stand behind the fence or in place of it."""
         for number in range(start + 1, len(self.lines)):
             line = self.lines[number].rstrip()
-            # Another closing mark may stand behind the fence, or in place of it.
             closing = None if line.endswith(mark) else marks.CLOSING_MARKS.search(line)
             rest = line[: closing.start()].rstrip() if closing else line
-            before = "" if closing and not rest else _before_fence(rest, mark)
-            opening = marks.OPENING_FENCE.match(self.lines[number]) if before is None else None
-            if before is not None or (opening and opening["mark"] == mark):
-                yield number, before
+            code = "" if closing and not rest else _before_fence(rest, mark)
+            opening = marks.OPENING_FENCE.match(self.lines[number]) if code is None else None
+            if code is not None or (opening and opening["mark"] == mark):
+                yield _BlockEnd(number, code or "", opens_next=opening is not None)
 
     def _read_other_fence(self, start: int, opening: re.Match[str]) -> _Part:
         """A fenced block of another language, or without a tag. It ends at the first fence."""

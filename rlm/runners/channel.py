@@ -18,7 +18,7 @@ import struct
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from rlm.errors import ChannelAbuse
 
@@ -28,7 +28,12 @@ MOST_MESSAGE_BYTES = 64 << 20  # the limit of a whole message from a worker, suc
 _UNBOUNDED = (1 << 32) - 1
 _LENGTHS = struct.Struct(">II")
 
-Message = tuple[dict[str, Any], memoryview]
+
+class Message(NamedTuple):
+    """A message that has arrived."""
+
+    head: dict[str, Any]  # the JSON object
+    body: memoryview  # the bytes behind it
 
 
 class ChannelClosed(Exception):
@@ -113,7 +118,7 @@ class Channel:
             raise ChannelAbuse(f"the worker sent a message without JSON: {type(exc).__name__}") from None
         if not isinstance(head, dict):
             raise ChannelAbuse(f"the worker sent a JSON {type(head).__name__}, expected an object")
-        return head, data[head_bytes:]
+        return Message(head, data[head_bytes:])
 
     def _fill(self, deadline: float | None) -> bool:
         """Read until the buffer is full; False when it is not in time."""

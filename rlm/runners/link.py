@@ -1,7 +1,7 @@
-"""The worker's end of the channel: calls of many threads, and the commands of the host, over one stream.
+"""Share the worker's end of the channel between threads: calls of each, and the commands of the host.
 
-One of the waiting threads reads for all. The main thread runs the cells, and a signal interrupts it when their time is
-up. While it moves bytes it is `shielded` from that, or half a message would be lost.
+Of the threads that wait, one reads and delivers to all. The main thread runs the cells, and a signal interrupts it when
+their time is up. While it moves bytes it is `shielded` from that, or half a message would be lost.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _COMMAND = 0  # the number under which the main thread waits for a command; call
 _WAKE_SECONDS = 0.5  # the longest wait for another thread before the link looks again
 
 
-class _Slot:
-    """A thread that waits, and the message it waits for."""
+class _Waiter:
+    """A thread that waits, and the message for it, once that has arrived."""
 
     def __init__(self) -> None:
         self.message: Message | None = None
@@ -29,10 +29,12 @@ class _Slot:
         self._gate.acquire()
 
     def wake(self) -> None:
+        """End the current or next `sleep`."""
         with suppress(RuntimeError):  # it is awake already
             self._gate.release()
 
     def sleep(self) -> None:
+        """Wait for `wake`, at most half a second."""
         self._gate.acquire(timeout=_WAKE_SECONDS)
 
 
@@ -45,48 +47,48 @@ class WorkerLink(Channel):
         super().__init__(read_fd, write_fd)
         self.shielded = False  # whether the main thread must not be interrupted now
         self._main = threading.get_ident()
-        self._numbers = itertools.count(1)
-        self._waiting: dict[int, _Slot] = {}
-        self._commands: deque[Message] = deque()
-        self._reading = threading.Lock()
+        self._numbers = itertools.count(1)  # of calls
+        self._waiting: dict[int, _Waiter] = {}  # by the number of its call, or `_COMMAND`
+        self._commands: deque[Message] = deque()  # that no one has taken yet
+        self._reading = threading.Lock()  # held by the thread that reads for all
         self._room = threading.BoundedSemaphore(_MOST_CALLS)
-        self._is_interrupt_wanted = False
+        self._is_interrupt_wanted = False  # whether the host wants the running cell to end
 
     def call(self, head: dict[str, Any], body: list[bytes]) -> Message:
         """The host's answer to a request. Waits for it."""
         with self._room:
-            number, slot = next(self._numbers), _Slot()
+            number, waiter = next(self._numbers), _Waiter()
             try:
                 self._shield(True)
-                self._waiting[number] = slot
+                self._waiting[number] = waiter
                 self.send({**head, "id": number}, body)
-                while slot.message is None:
-                    self._read_or_sleep(slot)
-                return slot.message
+                while waiter.message is None:
+                    self._read_or_sleep(waiter)
+                return waiter.message
             finally:
                 self._waiting.pop(number, None)
                 self._shield(False)
 
-    def command(self) -> Message:
+    def next_command(self) -> Message:
         """The next command of the host. Waits for it. For the main thread, between cells."""
         self._shield(True)
-        slot = _Slot()
-        self._waiting[_COMMAND] = slot
+        waiter = _Waiter()
+        self._waiting[_COMMAND] = waiter
         try:
             while not self._commands:
-                self._read_or_sleep(slot)
+                self._read_or_sleep(waiter)
             return self._commands.popleft()
         finally:
             del self._waiting[_COMMAND]
             self._shield(False)
 
-    def begin_cell(self) -> None:
-        """Forget an interrupt that came too late for the cell before."""
+    def forget_interrupt(self) -> None:
+        """Forget a request to interrupt that came too late for the cell before."""
         self._is_interrupt_wanted = False
 
-    def interrupted(self) -> bool:
-        """Whether the host wants the running cell to end. First takes the messages that have arrived; does not wait.
-        For the main thread, also in a signal handler."""
+    def poll_interrupt(self) -> bool:
+        """Deliver the messages that have arrived, and return whether the host wants the running cell to end. Does not
+        wait. For the main thread, also in a signal handler."""
         was_shielded = self.shielded
         if self._reading.acquire(blocking=False):
             try:
@@ -100,8 +102,10 @@ class WorkerLink(Channel):
         return self._is_interrupt_wanted
 
     def wait(self, fd: int, events: int, deadline: float | None) -> bool:
+        """Wait as a `Channel` does. The main thread may be interrupted while it waits for a message, not while it waits
+        to send the rest of one, which cannot be taken back."""
         if threading.get_ident() != self._main or events != select.POLLIN:
-            return super().wait(fd, events, deadline)  # stays shielded: half of a message cannot be taken back
+            return super().wait(fd, events, deadline)
         self._shield(False)
         try:
             return super().wait(fd, events, deadline)
@@ -113,36 +117,35 @@ class WorkerLink(Channel):
         if threading.get_ident() == self._main:
             self.shielded = shielded
 
-    def _read_or_sleep(self, slot: _Slot) -> None:
-        """Read messages for all threads until this slot has one. If another thread reads, sleep once instead."""
+    def _read_or_sleep(self, waiter: _Waiter) -> None:
+        """Read and deliver messages until `waiter` has one. If another thread reads, sleep once instead."""
         if not self._reading.acquire(blocking=False):
             self._shield(False)
             try:
-                slot.sleep()
+                waiter.sleep()
             finally:
                 self._shield(True)
             return
         try:
-            while slot.message is None:
+            while waiter.message is None:
                 message = self.receive()
                 assert message is not None  # it waits without a limit
                 self._deliver(message)
         finally:
             self._reading.release()
             for other in list(self._waiting.values()):
-                if other is not slot and other.message is None:
+                if other is not waiter and other.message is None:
                     other.wake()  # that thread reads from now on
                     break
 
     def _deliver(self, message: Message) -> None:
         """Give a message to the thread that waits for it."""
-        head, _ = message
-        if head.get("op") == "interrupt":
+        if message.head.get("op") == "interrupt":
             self._is_interrupt_wanted = True
             return
-        if "op" in head:
+        if "op" in message.head:
             self._commands.append(message)
-        slot = self._waiting.get(_COMMAND if "op" in head else head["id"])
-        if slot is not None:  # else its caller is gone: the cell was interrupted
-            slot.message = message
-            slot.wake()
+        waiter = self._waiting.get(_COMMAND if "op" in message.head else message.head["id"])
+        if waiter is not None:  # else its caller is gone: the cell was interrupted
+            waiter.message = message
+            waiter.wake()

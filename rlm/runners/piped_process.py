@@ -39,8 +39,8 @@ def receive_hello(worker: Worker, name: str = "") -> Mapping[str, Any]:
     except BaseException:  # a Ctrl-C
         worker.end()
         raise
-    if message and message[0].get("op") == "hello":
-        return message[0]
+    if message and message.head.get("op") == "hello":
+        return message.head
     how_ended = worker.end(gone=True)
     reason = f"the worker did not start: {worker.complaint or how_ended}"
     raise RunnerUnavailable(f"runner {name!r}: {reason}" if name else reason)

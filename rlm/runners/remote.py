@@ -112,7 +112,7 @@ class RemoteRunner(ABC):
             why = "inside a call that nothing interrupts, and was ended with its process."
             return self._report_loss(f"CellTimeout: the cell ran longer than {clock.allowed_seconds():g} s, {why}")
         result = self._read_result(message)
-        if not message[0].get("broken"):
+        if not message.head.get("broken"):
             return result
         self._end()
         why = "the cell damaged the Python that it ran in (its modules, say), and its process was ended."
@@ -167,12 +167,12 @@ class RemoteRunner(ABC):
     def _await_start(self, channel: Channel, deadline: float) -> bool:
         """Answer the worker until it has started; False when it has not by then. Raises RunnerUnavailable."""
         while (seconds := deadline - time.monotonic()) > 0 and (message := channel.receive(seconds)):
-            op = message[0].get("op")
+            op = message.head.get("op")
             if op == "started":
                 return True
             if op == "failed":
                 self._end()
-                raise RunnerUnavailable(f"runner {self.name!r}: {str(message[0].get('message'))[:500]}")
+                raise RunnerUnavailable(f"runner {self.name!r}: {str(message.head.get('message'))[:500]}")
             self._requests.handle(channel, message)
         return False
 
@@ -224,9 +224,9 @@ class RemoteRunner(ABC):
             self._requests.raise_failure()
             if message is None:
                 continue
-            if message[0].get("op") != "done":
+            if message.head.get("op") != "done":
                 self._requests.handle(channel, message)
-            elif message[0].get("id") == self._cells:
+            elif message.head.get("id") == self._cells:
                 return message
             else:
                 raise ChannelAbuse("the worker sent the result of another cell")

@@ -12,16 +12,17 @@ from rlm.runners.claims import Claim, read_claims
 from rlm.runners.syntax import NOT_LITERAL, call_of, literal_value
 
 _FINAL = re.compile(r"^[ \t]*(?P<mark>\*{1,3}|_{1,2}|`)?(?P<name>FINAL_VAR|FINAL|SUBMIT)[ \t]*[(（]", re.MULTILINE)
+"""The beginning of an answer in words: "FINAL(Paris" and "**FINAL(Paris"; not "I write FINAL(x", within a line."""
 _LITERAL = re.compile(r"\s*(?:[rRbBuUfF]{0,2}[\"']|[\[{(]|\w+=)")  # the beginning of Python, which may hold parentheses
-_SMILEY = re.compile(r"(?<=[\s(])[:;=]['\u2019-]?[()](?=[\s).,!?*]|\Z)")
-_LINE_END = re.compile(r"[*_`. \t]*(?=\n|\Z)")
+_SMILEY = re.compile(r"(?<=[\s(])[:;=]['\u2019-]?[()](?=[\s).,!?*]|\Z)")  # " :)" and " ;-("; not "f(x=)"
+_LINE_END = re.compile(r"[*_`. \t]*(?=\n|\Z)")  # marks up to the end of a line, such as "**."
 _PARENTHESIS, _CLOSING = re.compile("[()（）]"), re.compile(r"\)")
 _MOST_FINALS = 25  # the answers of a reply that are read
 _MOST_ENDS = 50  # the parentheses that are tried as the end of one: each costs a parse of the text before it
 _CHANGE = re.compile(
     r"(?<![=!<>])[=＝](?!=)|<-|\.\w+\(|\w\[|^[ \t]*(?:for|with|import|from|def|del|class)\b", re.MULTILINE
 )
-"""Code that may change a variable."""
+"""Code that may change a variable, such as "n = 2", "hits.clear()" and "for x in hits"; not "n == 2"."""
 _ANNOUNCING = re.compile(
     r"(?:\b(?:a|above|all|and|answers?|as|based|best|below|complete|computed|did|done|final|follows|for|found|from|have"
     r"|here|i|is|it|my|now|of|ok|okay|on|output|overall|question|results?|s|see|so|stored|the|therefore|this|thus|to"
@@ -61,11 +62,12 @@ def find_finals(text: str, hidden: str) -> Iterator[TextFinal]:
     for match in islice(_FINAL.finditer(hidden), _MOST_FINALS):
         start, is_sure = match.end(), True
         end = _end_of_python(text, start)
-        if end < 0:
+        if end is None:
             end, is_sure = _end_of_words(hidden, masked, start)
-        inside = text[start:end].strip() if end >= 0 else ""
+        if end is None or not (inside := text[start:end].strip()):
+            continue
         ends_line = _LINE_END.match(hidden, end + 1 + len(match["mark"] or "")) is not None
-        if not inside or (match["mark"] and is_sure and not ends_line):
+        if match["mark"] and is_sure and not ends_line:
             continue
         call = call_of(inside)
         answer, claims = read_written(inside, call)
@@ -74,38 +76,37 @@ def find_finals(text: str, hidden: str) -> Iterator[TextFinal]:
         yield TextFinal(answer, is_name, claims, call, (match.start(), end + 1), is_sure, ends_line)
 
 
-def _end_of_python(text: str, start: int) -> int:
-    """The offset of the parenthesis before which the text from `start` on is arguments of Python; -1 if none is."""
+def _end_of_python(text: str, start: int) -> int | None:
+    """The offset of the parenthesis before which the text from `start` on is arguments of Python; None if none is."""
     if not _LITERAL.match(text, start):
-        return -1
+        return None
     ends = (match.start() for match in islice(_CLOSING.finditer(text, start), _MOST_ENDS))
-    return next((end for end in ends if call_of(text[start:end])), -1)
+    return next((end for end in ends if call_of(text[start:end])), None)
 
 
-def _end_of_words(hidden: str, masked: str, start: int) -> tuple[int, bool]:
-    """The offset of the parenthesis that closes an answer in words, -1 if none does; and whether no other may close it.
-    Another may if one is left over in the rest of the paragraph. `masked`: `hidden` without the smileys."""
-    end = _balance(masked, start)
-    if end < 0:
-        return -1, True
+def _end_of_words(hidden: str, masked: str, start: int) -> tuple[int | None, bool]:
+    """The offset of the parenthesis that closes an answer in words, None if none does; and whether no other may close
+    it. Another may if one is left over in the rest of the paragraph. `masked`: `hidden` without the smileys."""
+    end = _closing_parenthesis(masked, start)
+    if end is None:
+        return None, True
     stop = next((match.start() for match in _FINAL.finditer(hidden, end)), len(hidden))
     if _LINE_END.match(hidden, end + 1):
         paragraph_end = hidden.find("\n\n", end, stop) if "\n" in hidden[start:end] else end
         stop = paragraph_end if paragraph_end > 0 else stop
-    is_sure = _balance(masked[:stop], end + 1) < 0
-    if not is_sure:
-        end = max(end, hidden.rfind(")", 0, stop))  # all of it, for a forced answer
-    return end, is_sure
+    if _closing_parenthesis(masked[:stop], end + 1) is None:
+        return end, True
+    return max(end, hidden.rfind(")", 0, stop)), False  # all of it, for a forced answer
 
 
-def _balance(text: str, start: int) -> int:
-    """The offset of the parenthesis that closes one before `start`; -1 if none does."""
+def _closing_parenthesis(text: str, start: int) -> int | None:
+    """The offset of the parenthesis that closes one before `start`; None if none does."""
     depth = 1
     for match in _PARENTHESIS.finditer(text, start):
         depth += 1 if match[0] in "(（" else -1
         if depth == 0:
             return match.start()
-    return -1
+    return None
 
 
 def read_written(inside: str, call: ast.Call | None) -> tuple[str, tuple[Claim, ...]]:

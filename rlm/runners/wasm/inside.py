@@ -22,7 +22,7 @@ _JAVASCRIPT = ("js", "pyodide", "pyodide_js", "_pyodide", "_pyodide_core", "asyn
 class OneThreadLink(WorkerLink):
     """The link of a process with one thread, whose reads block."""
 
-    def interrupted(self) -> bool:
+    def poll_interrupt(self) -> bool:
         """Whether the host wants the running cell to end, by the messages that were read so far."""
         return self._is_interrupt_wanted
 

@@ -1,0 +1,56 @@
+"""Repair the interpreter of a worker after a cell that changed it, and find out whether it can be used any more."""
+
+from __future__ import annotations
+
+import builtins
+import gc
+import os
+import signal
+import sys
+from typing import Any
+
+from rlm.runners.cell_thread import Router
+
+_IS_WASM = sys.platform == "emscripten"
+
+
+class InterpreterState:
+    """The state of a worker's interpreter before its first cell, which later cells may not change."""
+
+    def __init__(self) -> None:
+        self._builtins: dict[str, Any] = dict(vars(builtins))
+        self._modules = frozenset(name for name, module in sys.modules.items() if module is not None)
+        lists: list[list[Any]] = [sys.path, sys.meta_path, sys.path_hooks]
+        self._lists = [(paths, tuple(paths)) for paths in lists]
+        self._recursion_limit = sys.getrecursionlimit()
+        self._streams = {"stdout": sys.stdout, "stderr": sys.stderr}
+
+    def repair(self) -> None:
+        """Restore builtins, module search paths, the recursion limit and streams; end tracing."""
+        if sys.getrecursionlimit() < self._recursion_limit:
+            sys.setrecursionlimit(self._recursion_limit)
+        vars(builtins).update(self._builtins)
+        for paths, before in self._lists:
+            paths.extend([item for item in before if item not in paths])
+        sys.settrace(None)
+        sys.setprofile(None)
+        gc.enable()
+        for name, stream in self._streams.items():
+            if not isinstance(getattr(sys, name, None), Router):
+                setattr(sys, name, stream)
+        if not _IS_WASM:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
+
+    def is_lost(self) -> bool:
+        """Whether a module is blocked, over a quarter of the modules are gone, or no file can be opened."""
+        is_blocked = any(name in sys.modules and sys.modules[name] is None for name in self._modules)
+        gone = sum(name not in sys.modules for name in self._modules)
+        if is_blocked or gone > len(self._modules) // 4:
+            return True
+        try:
+            descriptors = () if _IS_WASM else os.pipe()  # the module has no pipes
+        except OSError:
+            return True
+        for descriptor in descriptors:
+            os.close(descriptor)
+        return False
