@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from monocontext.sessions import secret_field_patterns as patterns
 from monocontext.sessions.redaction import Redactor
+from monocontext.sessions.secret_field_patterns import FieldPattern
 from monocontext.sessions.secret_phrases import PHRASES, Phrase, expand
 from monocontext.sessions.secret_search import find_secrets
 from tests.sessions.secret_texts import IN_SENTENCES, INNOCENT, TEXTS, TOKENS, fill, survives
@@ -43,6 +45,16 @@ def test_the_example_of_a_phrase(phrase: Phrase) -> None:
     begins = [max(0, text.lower().find(word) - phrase.before) for word in phrase.words if word in text.lower()]
     found = [re.compile(f"(?ix:{expand(phrase.pattern)})").search(text, begin) for begin in begins]
     assert any(match and secret in match["secret"] for match in found)
+
+
+@pytest.mark.parametrize("name", [name for name, row in vars(patterns).items() if isinstance(row, FieldPattern)])
+def test_the_example_of_a_field_pattern(name: str) -> None:
+    """It matches from end to end, with the secret in the value; the near miss does not."""
+    row: FieldPattern = getattr(patterns, name)
+    match = row.regex.fullmatch(row.example.replace("SECRET", "k7qd2vz6mwx4"))
+    assert match
+    assert "SECRET" not in row.example or "k7qd2vz6mwx4" in match["value"]
+    assert not row.regex.fullmatch(row.near_miss.replace("SECRET", "k7qd2vz6mwx4"))
 
 
 @pytest.mark.parametrize(
