@@ -30,7 +30,8 @@ class Phrase(NamedTuple):
     """Words, and the pattern of the text around them. Its group `secret` is the secret; a `rest` must look random."""
 
     words: tuple[str, ...]  # in lower case, but found in any; the pattern is tried where one of them begins
-    example: str  # of the whole, with `SECRET` for the secret
+    example: str  # a text that the pattern matches from one of the words on, with `SECRET` for the secret
+    near_miss: str  # a similar text in which it matches nothing
     pattern: str  # of the text from the word on, in any case
     before: int = 0  # the most characters of a match before the word
     kind: str = "command-password"
@@ -42,113 +43,113 @@ def expand(pattern: str) -> str:
 
 
 PHRASES = (
-    Phrase(("authorization",), "Authorization: Bearer SECRET", r"""authorization<GAP>
+    Phrase(("authorization",), "Authorization: Bearer SECRET", "Authorization: Bearer token", r"""authorization<GAP>
         (?:(?:bearer|basic|token|digest|apikey|api-key|negotiate|ssws|aws4-hmac-sha256)\s{1,3})? <VALUE>
         (?P<secret> (?!(?:bearer|basic|token|digest|apikey|negotiate)\b) (?=[^\s"',;]{0,200}[0-9=])
             (?![a-z0-9_.]{1,60}[(\[{}]) [^\s"',;\\]{8,4000} )""", kind="authorization"),
-    Phrase(("bearer",), "bearer SECRET", r"""bearer\s{1,3}["']? <VALUE>
+    Phrase(("bearer",), "bearer SECRET", "the bearer of good news", r"""bearer\s{1,3}["']? <VALUE>
         (?P<secret>(?=[A-Za-z._~+/=-]{0,200}\d)[A-Za-z0-9._~+/=-]{16,4000})""", kind="authorization"),
-    Phrase(("cookie",), "Set-Cookie: session=SECRET; Path=/", r"""cookie["']?\s{0,2}[:=]\s{0,2}["']?
+    Phrase(("cookie",), "Set-Cookie: session=SECRET; Path=/", "Set-Cookie: theme=dark; Path=/", r"""cookie["']?\s{0,2}[:=]\s{0,2}["']?
         (?= [^\r\n"'`\\<>{}()]{1,2000}? = (?!GA\d) (?P<rest>[A-Za-z0-9._~+/%:|-]{16,4000}) )
         (?P<secret>[^\r\n"'`\\<>{}()]{17,4000})""", kind="cookie"),
-    Phrase(("otpauth:", "otpauth%3a"), "otpauth://totp/name?secret=SECRET", r"""otpauth(?::|%3a)
+    Phrase(("otpauth:", "otpauth%3a"), "otpauth://totp/name?secret=SECRET", "otpauth://totp/name?digits=6", r"""otpauth(?::|%3a)
         [^\s"'<>\\]{0,400}? (?:[?&]|%3f|%26)secret(?:=|%3d) (?P<secret>[a-z2-7]{8,256}={0,6})""", kind="totp"),
-    Phrase(("accountkey", "sharedaccesskey", "sharedaccesssignature"), "AccountName=name;AccountKey=SECRET", r"""
+    Phrase(("accountkey", "sharedaccesskey", "sharedaccesssignature"), "AccountName=name;AccountKey=SECRET", "AccountName=name;AccountKey=key", r"""
         (?:accountkey|sharedaccess(?:key|signature))["']?\s{0,2}[=:]\s{0,2}["']?
         (?P<secret>[A-Za-z0-9+/]{20,200}={0,2})""", kind="azure"),
-    Phrase(("login", "setapikey", "authtoken", "auth "), "vault login SECRET", r"""
+    Phrase(("login", "setapikey", "authtoken", "auth "), "vault login SECRET", "vault login -method=github", r"""
         (?<=[a-z0-9_.-][ \t-])(?:login|setapikey|authtoken|auth)(?:\s(?:init|login|token|add|set))? <OPTIONS>
         (?P<secret>(?P<rest>[A-Za-z0-9_.=+~-]{16,2000})) (?![\w/:@-])""", kind="command-token"),
-    Phrase(("curl",), "curl -u name:SECRET https://host", r"""\bcurl\b[^\n]{0,600}?\s
+    Phrase(("curl",), "curl -u name:SECRET https://host", "curl -u $NAME:$PASSWORD https://host", r"""\bcurl\b[^\n]{0,600}?\s
         (?:-u|--user=?|-U|--proxy-user=?)[ =]?["']?[^\s:"']{0,100}: <NEW> (?P<secret>[^\s"']{1,200})"""),
-    Phrase(("http",), "http -a name:SECRET GET https://host", r"""(?<![\w/:.-])https?\s(?:[^\n;|]{0,200}?\s)?
+    Phrase(("http",), "http -a name:SECRET GET https://host", "http -v GET https://host:8080", r"""(?<![\w/:.-])https?\s(?:[^\n;|]{0,200}?\s)?
         (?:-a|--auth)[ =]? ["']?[^\s:"']{1,100}: <BARE>"""),
-    Phrase(("mysql", "mariadb"), "mysql -u root -pSECRET", r"""\b(?:mysql\w{0,10}|mariadb[\w-]{0,10})\b
+    Phrase(("mysql", "mariadb"), "mysql -u root -pSECRET", "mysql -u root -p", r"""\b(?:mysql\w{0,10}|mariadb[\w-]{0,10})\b
         [^\n;|]{0,200}?\s -p(?!\[REDACTED|\$|assword|ort|rotocol)["']?(?P<secret>[^\s"'=-][^\s"']{3,100})"""),
-    Phrase(("7z",), "7z a -pSECRET out.7z", r"\b7z[ar]?\s[axelu]\s[^\n;|]{0,200}?(?<=\s)-p(?!\s)<WORD>"),
-    Phrase(("login", "twine", "poetry", "conan", "mongo", "az "), "docker login -p SECRET", r"""
+    Phrase(("7z",), "7z a -pSECRET out.7z", "7z a -p out.7z", r"\b7z[ar]?\s[axelu]\s[^\n;|]{0,200}?(?<=\s)-p(?!\s)<WORD>"),
+    Phrase(("login", "twine", "poetry", "conan", "mongo", "az "), "docker login -p SECRET", "docker login -p 8080", r"""
         \b(?:login|twine|poetry|conan|mongo\w{0,7}|az)\b <ARGS> (?:-p|--pass(?:word)?)[ =] (?!\d{1,5}(?!\w)) <WORD>"""),
-    Phrase((" -u ", " --user ", " --username "), "tool --user name -p SECRET", r"""
+    Phrase((" -u ", " --user ", " --username "), "tool --user name -p SECRET", "tool --user name -p 8080", r"""
         \s(?:-u|--user(?:name)?)\s[^\s"'$-]\S{0,80}\s (?:-p|--pass(?:word)?)[ =]["']? (?!\[REDACTED)
         (?P<secret>(?=[^\s"']{0,60}\d)(?=[^\s"']{0,60}[A-Za-z])[^\s"':/$<>]{8,100})(?=[\s"']|$)"""),
-    Phrase(("sshpass",), "sshpass -p SECRET ssh host", r"\bsshpass\b[^\n]{0,60}?\s-p\s?<WORD>"),
-    Phrase(("ssh-keygen",), "ssh-keygen -N 'SECRET' -f id", r"\bssh-keygen\b <ARGS> (?-i:-[NP])\s{0,2} <WORD>"),
-    Phrase(("redis-cli",), "redis-cli -a SECRET", r"\bredis-cli <ARGS> (?:-a|--pass)[ =]{1,2} <WORD>"),
-    Phrase(("openssl",), "openssl enc -k SECRET", r"\bopenssl <ARGS> (?-i:-k|-K|-passwd)[ =]{1,2} <WORD>"),
-    Phrase(("ldap",), "ldapsearch -w SECRET", r"\bldap[a-z]{3,8} <ARGS> (?-i:-w)[ =]{1,2} <WORD>"),
-    Phrase(("sqlcmd", "ipmitool", "zip", "unzip"), "sqlcmd -U name -P SECRET", r"""
+    Phrase(("sshpass",), "sshpass -p SECRET ssh host", "sshpass -p $PASSWORD ssh host", r"\bsshpass\b[^\n]{0,60}?\s-p\s?<WORD>"),
+    Phrase(("ssh-keygen",), "ssh-keygen -N 'SECRET' -f id", "ssh-keygen -N '' -f id", r"\bssh-keygen\b <ARGS> (?-i:-[NP])\s{0,2} <WORD>"),
+    Phrase(("redis-cli",), "redis-cli -a SECRET", "redis-cli -a $PASSWORD", r"\bredis-cli <ARGS> (?:-a|--pass)[ =]{1,2} <WORD>"),
+    Phrase(("openssl",), "openssl enc -k SECRET", "openssl enc -k $PASSWORD", r"\bopenssl <ARGS> (?-i:-k|-K|-passwd)[ =]{1,2} <WORD>"),
+    Phrase(("ldap",), "ldapsearch -w SECRET", "ldapsearch -W -x", r"\bldap[a-z]{3,8} <ARGS> (?-i:-w)[ =]{1,2} <WORD>"),
+    Phrase(("sqlcmd", "ipmitool", "zip", "unzip"), "sqlcmd -U name -P SECRET", "sqlcmd -U name -p secret", r"""
         \b(?:sqlcmd|ipmitool|(?:un)?zip) <ARGS> (?-i:-P)[ =]{1,2} <WORD>"""),
-    Phrase(("keytool", "jarsigner"), "keytool -list -storepass SECRET", r"""
+    Phrase(("keytool", "jarsigner"), "keytool -list -storepass SECRET", "keytool -list -storetype JKS", r"""
         \b(?:keytool|jarsigner) <ARGS> -(?:store|key|src|dest)[a-z]{0,8}pass(?:wd|word)? [ =]{1,2} <WORD>"""),
-    Phrase(("smbclient", "lftp"), "smbclient //host/share -U name%SECRET", r"""
+    Phrase(("smbclient", "lftp"), "smbclient //host/share -U name%SECRET", "smbclient //host/share -U name", r"""
         \b(?: smbclient<ARGS>-U\s?["']?[^\s%"']{1,100}% | lftp<ARGS>-u\s?["']?[^\s,"']{1,100}, ) <BARE>"""),
-    Phrase(("htpasswd",), "htpasswd -b file name SECRET", r"""
+    Phrase(("htpasswd",), "htpasswd -b file name SECRET", "htpasswd -c file name", r"""
         \bhtpasswd\s[^\n;|]{0,20}? -[a-zA-Z]{0,6}b[a-zA-Z0-9]{0,6}\s (?:-\S{1,10}\s){0,4} (?:\S{1,200}[ \t]{1,2}){1,2}
         <WORD> [ \t]*(?:$|[\n;|&>"'\\])"""),
-    Phrase(("pass:",), "openssl rsa -passin pass:SECRET", r"""
+    Phrase(("pass:",), "openssl rsa -passin pass:SECRET", "openssl rsa -passin pass:$PASSWORD", r"""
         -(?:passin|passout|pass|password|k|storepass)[ =]{1,3} (?P<open>["'])? pass: (?!\$|\[REDACTED|<)
         (?P<secret>(?(open)[^"'<\n]|[^\s"'<]){2,200})""", before=12),
-    Phrase(("sudo",), "echo SECRET | sudo -S id", r"""
+    Phrase(("sudo",), "echo SECRET | sudo -S id", "echo $SECRET | sudo -S id", r"""
         <ECHO> (?P<secret>[^\n"'|<>]{2,200}?) ["']?\s{0,3}\|\s{0,3}(?:\w{1,20}\s){0,3}? <SUDO>""", before=320),
-    Phrase(("sudo",), "sudo -S id <<< SECRET", r"""<SUDO>[^\n|;<]{0,200}
+    Phrase(("sudo",), "sudo -S id <<< SECRET", "sudo -S id <<< $SECRET", r"""<SUDO>[^\n|;<]{0,200}
         (?:<<<\s{0,3}["']?|<<-?\s{0,3}["']?\w{1,20}["']?[ \t]{0,3}\n) <NEW><BARE>"""),
-    Phrase(("sudo",), "run(['sudo', '-S', 'id'], input='SECRET')", r"""
+    Phrase(("sudo",), "run(['sudo', '-S', 'id'], input='SECRET')", "run(['sudo', '-n', 'id'], input='text')", r"""
         sudo["'],\s{0,3}["'](?:-\w{0,3}S|--stdin)["'][^\n]{0,200}? \binput=b?["'](?P<secret>[^"'\n\\]{3,200})"""),
     Phrase(("--password-stdin", "--with-token", "chpasswd", "| passwd", "| kinit", "| wg", "| cryptsetup",
-            "secret put", "secret set", "secrets create"), "echo SECRET | docker login --password-stdin", r"""
+            "secret put", "secret set", "secrets create"), "echo SECRET | docker login --password-stdin", "echo $SECRET | docker login --password-stdin", r"""
         <ECHO> (?P<secret>[^\n"'|<>$]{3,200}?) ["']?\s{0,3}(?:\||\n\+{1,3}\s)[^\n|;]{0,200}? (?: --password-stdin
         | --with-token | chpasswd | passwd | kinit | wg\ pubkey | cryptsetup | secret\ (?:put|set) | secrets\ create
         )\b""", before=400),
-    Phrase(("secrets set", "secret set", "from-literal"), "kubectl create secret x --from-literal=a=SECRET", r"""
+    Phrase(("secrets set", "secret set", "from-literal"), "kubectl create secret x --from-literal=a=SECRET", "kubectl create secret x --from-literal=a=$SECRET", r"""
         (?: secrets?\ set\s(?:[^\s=]{1,60}\s){0,6} | from-literal[= ]["']? )[\w.-]{1,80}=<WORD>"""),
-    Phrase(("login", "--with-token"), "gh auth login --with-token <<< SECRET", r"""
+    Phrase(("login", "--with-token"), "gh auth login --with-token <<< SECRET", "gh auth login --with-token < file", r"""
         (?:\blogin\b[^\n|;]{0,200}?|--with-token\s{0,2})<<<\s{0,3}<WORD>"""),
-    Phrase(("<(echo", "<(printf"), "wg set wg0 private-key <(echo SECRET)", r"""
+    Phrase(("<(echo", "<(printf"), "wg set wg0 private-key <(echo SECRET)", "wg set wg0 private-key <(echo $KEY)", r"""
         <\((?:echo|printf)\s{1,3}(?:-\w\s)? (?:["']?%s[^\s"']{0,4}["']?\s)?["']?
         (?P<secret>(?=[^\s"')]{0,100}\d)[^\s"'()$]{8,200})["']?\)"""),
-    Phrase(("net user", "net use ", "/user:", "/u:"), r"net use Z: \\host\share /user:name SECRET", r"""
+    Phrase(("net user", "net use ", "/user:", "/u:"), r"net use Z: \\host\share /user:name SECRET", r"net use Z: \\host\share /user:name /savecred", r"""
         (?: \bnet\s{1,2}user\s{1,2}\S{1,60}\s{1,2}(?!/) | \bnet\suse\s(?:[a-z*]:?\s)?\\\\\S{1,200}\s(?![/-])
         | (?<![\w/])/user:\S{1,80}\s{1,2}(?![/-]) | /u:\S{1,80}\s{1,2}/p: )<WORD>""", before=40),
-    Phrase(("requirepass", "masterauth"), "requirepass SECRET", r"(?:requirepass|masterauth)\s{1,3}<WORD>"),
-    Phrase(("redis", ":6379>"), "redis:6379> AUTH SECRET", r"""
+    Phrase(("requirepass", "masterauth"), "requirepass SECRET", "requirepass $PASSWORD", r"(?:requirepass|masterauth)\s{1,3}<WORD>"),
+    Phrase(("redis", ":6379>"), "redis:6379> AUTH SECRET", "redis:6379> GET name", r"""
         (?:redis|:\d{2,5})[^\n>]{0,10}>\s?auth\s{1,2}(?:[a-z]{1,40}\s)?<WORD>""", before=24),
-    Phrase(("identified",), "CREATE USER name IDENTIFIED BY 'SECRET'", r"""identified\s{1,3}
+    Phrase(("identified",), "CREATE USER name IDENTIFIED BY 'SECRET'", "CREATE USER name IDENTIFIED EXTERNALLY", r"""identified\s{1,3}
         (?:with\s{1,3}\S{1,40}\s{1,3})?by\s{1,3}(?:password\s{1,3})? ["'](?P<secret>[^"'\n]{2,200})["']"""),
-    Phrase(("oracle:thin:", "oracle:oci:", "sqlplus", "sqlldr", "expdp", "impdp"), "sqlplus name/SECRET@host", r"""
+    Phrase(("oracle:thin:", "oracle:oci:", "sqlplus", "sqlldr", "expdp", "impdp"), "sqlplus name/SECRET@host", "sqlplus name@host", r"""
         (?:oracle:(?:thin|oci):|(?:sqlplus|sqlldr|expdp|impdp)\s(?:-\S{1,10}\s){0,3})
         [^\s/@"']{1,60}/ (?P<secret>[^\s/@"']{3,100})@"""),
-    Phrase(("basicauth(", "login(", "auth=(", ".auth("), "HTTPBasicAuth('name', 'SECRET')", r"""
+    Phrase(("basicauth(", "login(", "auth=(", ".auth("), "HTTPBasicAuth('name', 'SECRET')", "HTTPBasicAuth('name', 'password')", r"""
         (?:basicauth|login|\.auth|auth=)\(\s{0,40} ["'][^"'\n]{1,100}["'] \s{0,3},\s{0,40}
         ["'](?P<secret>(?=[^"'\n]{0,60}\d)[^"'\n\s:/]{6,100})["']"""),
-    Phrase(("assword:",), "expect 'password:' { send 'SECRET' }", r"""assword:[ ]?[*]?["'}]
+    Phrase(("assword:",), "expect 'password:' { send 'SECRET' }", "expect 'password:' { send_password }", r"""assword:[ ]?[*]?["'}]
         [\s\S]{0,60}?\bsend(?:line)?[\s(]{1,4}(?:--\s)?["'](?P<secret>[^"'\n\r\\]{3,100})"""),
-    Phrase(("convertto-securestring",), "ConvertTo-SecureString 'SECRET' -AsPlainText", r"""
+    Phrase(("convertto-securestring",), "ConvertTo-SecureString 'SECRET' -AsPlainText", "ConvertTo-SecureString '$password' -AsPlainText", r"""
         convertto-securestring\s{1,3}(?:-string\s{1,3})?["'](?!\$)(?P<secret>[^"'\n]{3,200})["']"""),
-    Phrase(("password ", "secret ", "key-string "), "enable secret 5 SECRET", r"""
+    Phrase(("password ", "secret ", "key-string "), "enable secret 5 SECRET", "enable secret 5 times", r"""
         (?:password|secret|key-string)\s(?:level\s\d{1,2}\s)?[05-9]\s
         (?P<secret>(?=[^\s"'`]{0,60}\d)[^\s"'`]{6,200})(?=\s|$)""", kind="router-password"),
-    Phrase(("##vso[task.setvariable", "::add-mask::"), "::add-mask::SECRET", r"""
+    Phrase(("##vso[task.setvariable", "::add-mask::"), "::add-mask::SECRET", "::add-mask::$SECRET", r"""
         (?: ::add-mask:: | \#\#vso\[task\.setvariable\s[^\]\n]{0,200}
             \b(?:issecret=true|\w*(?:pass|pwd|token|secret|key|pat)\w*)[^\]\n]{0,100}\] )
         <NEW> (?P<secret>[^\s"'\\]{3,4000})""", kind="ci-variable"),
     Phrase(("output -raw", "wg genkey", "wg genpsk", "openssl rand", "pwgen", "auth token", "print-access-token",
             "print-identity-token", "get-login-password", "get-access-token", "create token",
-            "secrets versions access", "op read", "pass show"), "wg genkey\nSECRET", r"""
+            "secrets versions access", "op read", "pass show"), "wg genkey\nSECRET", "wg genkey | tee key\nSECRET", r"""
         [^\n|>&;`)]{3,200}\r?\n(?P<secret>(?=[^\n]{0,100}\d)[A-Za-z0-9+/_.-]{16,4000}={0,2})[ \t\r]*(?:$|\n)""",
         kind="printed-secret"),
-    Phrase(("login", "log in", "credentials", "creds"), "log in with name / SECRET", r"""
+    Phrase(("login", "log in", "credentials", "creds"), "log in with name / SECRET", "log in with name / password", r"""
         (?:log[ ]?in|credentials?|creds)\b[^\n]{0,12}?(?:with|as|are|is|:|=)? \s{0,2}[A-Za-z][\w.@-]{1,40}\s?/\s?
         (?P<secret> (?=[^\s/]{0,40}\d) (?=[^\s/]{0,40}[A-Za-z]) [^\s/,;:)"'.]{7,60} )
         (?=[\s,;)"'.]|$)(?!\.[a-z])""", kind="login"),
-    Phrase(('"kty"', '"d"', '"k"', '"p"', '"q"', '"dp"', '"dq"', '"qi"'), '{"kty": "EC", "d": "SECRET"}', r"""
+    Phrase(('"kty"', '"d"', '"k"', '"p"', '"q"', '"dp"', '"dq"', '"qi"'), '{"kty": "EC", "d": "SECRET"}', '{"kty": "EC", "x": "SECRET"}', r"""
         (?: "kty"[^{}]{0,1500}? "[dk]" | "(?:[dkpq]|d[pq]|qi)" (?=\s{0,3}:\s{0,3}" (?: (?P<rest>[\w-]{80,2000})"
         | [\w-]{16,2000}"[^{}]{0,1500}"kty" )) ) \s{0,3}:\s{0,3}" (?P<secret>[\w-]{16,2000})" """, kind="private-key"),
     Phrase(("mnemonic", "seed phrase", "seed_phrase", "seedphrase", "seed words", "recovery phrase", "recovery_phrase",
-            "recoveryphrase"), "seed phrase: TWELVE WORDS", r"""
+            "recoveryphrase"), "seed phrase: TWELVE WORDS", "seed phrase: two words", r"""
         (?: (?P<open>(?:mnemonic|seed|recovery)[ _]?(?:phrase|words)\b[^\n]{0,30}?(?:[:=]|\bis\b|\n))
             | mnemonic\b[^\n]{0,20}?[:=] )[\s"'`*\[]{0,6} (?:\d{1,2}[.)]\s?)?
         (?P<secret>(?:[a-z]{3,8} (?(open) [\s,"'\\]{1,4}(?:\d{1,2}[.)]\s?)? | [ ]) ){11,23}[a-z]{3,8})\b""",
         kind="wallet"),
-    Phrase(("machine",), "machine host login name password SECRET", r"""\bmachine\s{1,4}\S{1,200}[\s\d+-]{1,20}
+    Phrase(("machine",), "machine host login name password SECRET", "machine host login name account SECRET", r"""\bmachine\s{1,4}\S{1,200}[\s\d+-]{1,20}
         login\s{1,4}\S{1,200}[\s\d+-]{1,20}password\s{1,4}(?!\[REDACTED)(?P<secret>[^\s"'\\]{1,200})""", kind="netrc"),
 )  # fmt: skip

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
+from monocontext.sessions.secret_addresses import ADDRESSES
 from monocontext.sessions.secret_fields import find_named
 from monocontext.sessions.secret_keys import KEY_BEGINNINGS, find_private_keys, match_bare_key
-from monocontext.sessions.secret_phrases import PHRASES, expand
-from monocontext.sessions.secret_tokens import PIECES, SHAPELESS, STRUCTURES, TOKENS, URLS
+from monocontext.sessions.secret_phrases import PHRASES, Phrase, expand
+from monocontext.sessions.secret_tokens import PIECES, SHAPELESS, STRUCTURES, TOKENS, Piece
 from monocontext.sessions.secret_values import NAME_WORDS, is_dummy, is_random_token
 
 Span = tuple[int, int, str]  # start, stop, kind
@@ -127,7 +128,7 @@ def _find_encoded(text: str) -> Iterator[Span]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shape:
+class Shape:
     """The pattern of one kind of secret. A group `secret` is removed, else all; a group `rest` must look random."""
 
     kind: str
@@ -152,19 +153,19 @@ class _Shape:
 class WordFinder:
     """Finds many words in a text in one pass, and yields the values of each."""
 
-    def __init__(self, rows: Iterable[tuple[str, _Shape | None]], before: str = "") -> None:
+    def __init__(self, rows: Iterable[tuple[str, Shape | None]], before: str = "") -> None:
         """`rows`: words, each with a value; that of a word that begins with a shorter one goes to the shorter one.
         `before`: a zero-width pattern that must match where a word begins."""
         rows = list(rows)
         words = {word for word, _ in rows}
-        self._rows = defaultdict[str, list[_Shape | None]](list)
+        self._rows = defaultdict[str, list[Shape | None]](list)
         for word, row in rows:
             short = next(word[:n] for n in range(1, len(word) + 1) if word[:n] in words)
             if row not in self._rows[short]:
                 self._rows[short].append(row)
         self._pattern = re.compile(before + _any_of(sorted(self._rows)))
 
-    def find(self, text: str) -> Iterator[tuple[int, int, list[_Shape | None]]]:
+    def find(self, text: str) -> Iterator[tuple[int, int, list[Shape | None]]]:
         """Yield the start, the stop and the values of each word."""
         offset = 0
         while hit := self._pattern.search(text, offset):
@@ -248,35 +249,37 @@ def _is_wrap(text: str, cut: re.Match[str]) -> bool:
     return _WITH_DIGIT.search(words[-1]) is not None or _WITH_DIGIT.match(rest[0]) is not None
 
 
-def _token_shapes() -> Iterator[tuple[str, _Shape | None]]:
+def shape_of(row: Phrase | Piece) -> Shape:
+    """The shape of a phrase, in any case, or of a token with a piece."""
+    if isinstance(row, Piece):
+        return Shape(row.provider, row.pattern, row.before)
+    ahead = "" if row.before else f"(?={_any_word(row.words)})"  # a shorter word may have led here
+    return Shape(row.kind, f"(?ix:{ahead}{expand(row.pattern)})", row.before)
+
+
+def _token_shapes() -> Iterator[tuple[str, Shape | None]]:
     """The shapes of tokens by the texts that they begin with; None for a private key in DER."""
-    for kind, beginnings, rest, _ in TOKENS:
-        if isinstance(rest, int):
-            rest = f"[A-Za-z0-9_-]{{{rest},500}}"
-        shape = _Shape(kind, f"(?:{_any(beginnings.split())})(?P<rest>{rest})")
-        yield from ((beginning, shape) for beginning in beginnings.split())
-    for kind, beginnings, rest in STRUCTURES:
-        yield from ((part, _Shape(kind, f"(?:{_any(beginnings.split())})(?:{rest})")) for part in beginnings.split())
+    for token in TOKENS + STRUCTURES:
+        rest = f"[A-Za-z0-9_-]{{{token.rest},500}}" if isinstance(token.rest, int) else token.rest
+        group = "?:" if token in STRUCTURES else "?P<rest>"
+        shape = Shape(token.provider, f"(?:{_any_word(token.beginnings.split())})({group}{rest})")
+        yield from ((beginning, shape) for beginning in token.beginnings.split())
     yield from ((beginning, None) for beginning in KEY_BEGINNINGS)
 
 
-def _word_shapes() -> Iterator[tuple[str, _Shape | None]]:
+def _word_shapes() -> Iterator[tuple[str, Shape | None]]:
     """Shapes by the words in them, in lower case; None for a word in the name of a secret."""
-    for kind, words, pattern, _ in URLS:
-        yield from ((word, _Shape(kind, f"(?i:{pattern})")) for word in words.split())
-    for phrase in PHRASES:
-        ahead = "" if phrase.before else f"(?={_any(phrase.words)})"  # a shorter word may have led here
-        shape = _Shape(phrase.kind, f"(?ix:{ahead}{expand(phrase.pattern)})", phrase.before)
-        yield from ((word, shape) for word in phrase.words)
+    yield from ((word, shape_of(phrase)) for phrase in ADDRESSES + PHRASES for word in phrase.words)
     yield from ((word, None) for word in NAME_WORDS)
 
 
-def _any(words: Iterable[str]) -> str:
+def _any_word(words: Iterable[str]) -> str:
+    """A pattern for any of some words, of which it prefers the longest."""
     return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
 
 
 _TOKENS = WordFinder(_token_shapes(), r"(?<![A-Za-z0-9])")
-_PIECES = WordFinder((piece, _Shape(kind, item, before)) for kind, pieces, before, item, _ in PIECES for piece in pieces.split())  # fmt: skip
-_SHAPELESS = [(kind, re.compile(pattern)) for kind, pattern, _ in SHAPELESS]
+_PIECES = WordFinder((piece, shape_of(row)) for row in PIECES for piece in row.pieces.split())
+_SHAPELESS = [(row.provider, re.compile(row.pattern)) for row in SHAPELESS]
 _WORDS = WordFinder(_word_shapes())
 _ASCII_WORDS = WordFinder(row for row in _word_shapes() if row[0].isascii())

@@ -6,15 +6,18 @@ import json
 import random
 import re
 import time
+from functools import reduce
 from pathlib import Path
 
 import pytest
 
 from monocontext.sessions import secret_field_patterns as patterns
 from monocontext.sessions.redaction import Redactor
+from monocontext.sessions.secret_addresses import ADDRESSES
 from monocontext.sessions.secret_field_patterns import FieldPattern
-from monocontext.sessions.secret_phrases import PHRASES, Phrase, expand
-from monocontext.sessions.secret_search import find_secrets
+from monocontext.sessions.secret_phrases import PHRASES, Phrase
+from monocontext.sessions.secret_search import find_secrets, shape_of
+from monocontext.sessions.secret_tokens import PIECES, SHAPELESS, Piece
 from tests.sessions.secret_texts import IN_SENTENCES, INNOCENT, TEXTS, TOKENS, fill, survives
 
 SEED = 11
@@ -37,14 +40,22 @@ def test_recall() -> None:
     assert len(missed) <= 0.03 * count, missed
 
 
-@pytest.mark.parametrize("phrase", PHRASES, ids=lambda phrase: phrase.example)
-def test_the_example_of_a_phrase(phrase: Phrase) -> None:
-    """Its pattern finds the secret from one of its words on."""
-    secret = "able " * 11 + "able" if phrase.kind == "wallet" else "k7qd2vz6mwx4t5rjb3fh"
-    text = re.sub("SECRET|TWELVE WORDS", secret, phrase.example)
-    begins = [max(0, text.lower().find(word) - phrase.before) for word in phrase.words if word in text.lower()]
-    found = [re.compile(f"(?ix:{expand(phrase.pattern)})").search(text, begin) for begin in begins]
-    assert any(match and secret in match["secret"] for match in found)
+@pytest.mark.parametrize("row", ADDRESSES + PHRASES + PIECES + SHAPELESS, ids=lambda row: row.example)
+def test_the_example_of_a_pattern(row: Phrase | Piece) -> None:
+    """Where one of its words is, it finds the secret in the example, and nothing in the near miss."""
+    secrets = "k7qd2vz6mwx4t5rjb3fh", "3f9a1c7e5b2d8f604a6c9e1b7d3f5a80", "able " * 11 + "able"
+    spans = []
+    for template in (row.example, row.near_miss):
+        text = reduce(
+            lambda text, pair: re.sub(*pair, text),
+            zip(("SECRET", "HEX", "TWELVE WORDS"), secrets, strict=True),
+            template,
+        )
+        words = row.words if isinstance(row, Phrase) else row.pieces.split() or [""]
+        offsets = {match.start() for word in words for match in re.finditer(re.escape(word), text, re.IGNORECASE)}
+        spans.append([text[a:b] for offset in offsets for a, b in shape_of(row).spans(text, offset)])
+    assert any(secret in span for span in spans[0] for secret in secrets)
+    assert not spans[1]
 
 
 @pytest.mark.parametrize("name", [name for name, row in vars(patterns).items() if isinstance(row, FieldPattern)])
