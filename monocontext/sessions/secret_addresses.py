@@ -17,7 +17,8 @@ ADDRESSES = (
     Phrase(("hooks.zapier.com/",), "https://hooks.zapier.com/hooks/catch/123/SECRET", "https://hooks.zapier.com/hooks/catch/", r"""
         hooks\.zapier\.com/hooks/(?:catch|standard)/(?P<secret>[A-Z0-9/_-]{8,80})""", kind="zapier"),
     Phrase((".make.com/", ".integromat.com/"), "https://hook.eu2.make.com/SECRET", "https://www.make.com/integrations", r"""
-        hook(?:\.[a-z0-9]{1,10})?\.(?:make|integromat)\.com/(?P<secret>[a-z0-9]{20,60})""", before=16, kind="make"),
+        (?:hook[a-z0-9.]{0,12}\.(?:make|integromat)\.com/|\.make\.com/(?=[a-z0-9]{28,40}(?![a-z0-9])))(?P<secret>[a-z0-9]{20,60})""",
+        before=18, kind="make"),
     Phrase(("maker.ifttt.com/",), "https://maker.ifttt.com/trigger/name/with/key/SECRET", "https://maker.ifttt.com/trigger/name", r"""
         maker\.ifttt\.com/[^\s"']{0,100}?/key/(?P<secret>[A-Z0-9_-]{16,80})""", kind="ifttt"),
     Phrase((".m.pipedream.net",), "https://SECRET.m.pipedream.net", "https://api.m.pipedream.net", r"""
