@@ -20,7 +20,7 @@ from monocontext.sessions.secret_addresses import ADDRESSES
 from monocontext.sessions.secret_fields import find_named
 from monocontext.sessions.secret_keys import KEY_BEGINNINGS, find_private_keys, match_bare_key
 from monocontext.sessions.secret_phrases import PHRASES, Phrase, expand
-from monocontext.sessions.secret_tokens import PIECES, PLAIN_TOKENS, SHAPELESS, STRUCTURES, TOKENS, Piece
+from monocontext.sessions.secret_tokens import PIECES, SHAPELESS, STRUCTURES, TOKENS, Piece
 from monocontext.sessions.secret_values import NAME_WORDS, is_dummy, is_random_token
 
 Span = tuple[int, int, str]  # start, stop, kind
@@ -259,13 +259,11 @@ def shape_of(row: Phrase | Piece) -> Shape:
 
 def _token_shapes() -> Iterator[tuple[str, Shape | None]]:
     """The shapes of tokens by the texts that they begin with; None for a private key in DER."""
-    tokens = [(token.provider, token.beginnings.split(), f"(?P<rest>{token.rest})") for token in TOKENS]
-    rows = [(least, row.split()) for least, rows in PLAIN_TOKENS.items() for row in rows.split(" | ")]
-    tokens += [(provider, names, f"(?P<rest>[A-Za-z0-9_-]{{{least},500}})") for least, (provider, *names) in rows]
-    tokens += [(token.provider, token.beginnings.split(), f"(?:{token.rest})") for token in STRUCTURES]
-    for provider, beginnings, rest in tokens:
-        shape = Shape(provider, f"(?:{_any_word(beginnings)}){rest}")
-        yield from ((beginning, shape) for beginning in beginnings)
+    for table, group in ((TOKENS, "?P<rest>"), (STRUCTURES, "?:")):
+        for rest, providers in table.items():
+            for provider, *beginnings in map(str.split, providers.split(" | ")):
+                shape = Shape(provider, f"(?:{_any_word(beginnings)})({group}{rest})")
+                yield from ((beginning, shape) for beginning in beginnings)
     yield from ((beginning, None) for beginning in KEY_BEGINNINGS)
 
 
