@@ -242,8 +242,9 @@ class RLM:
     def resume(self, path: str | os.PathLike[str], context: object = _NOT_GIVEN) -> Completion:
         """Continue the run that the trajectory `path` records; if it has ended, return its completion.
 
-        Recorded cells run again to restore the namespace, with the recorded sub-answers: nothing is paid twice. The
-        trajectory holds a context of up to 100,000 plain characters; pass any other one again. Raises TrajectoryError.
+        Recorded cells run again to restore the namespace, with the recorded sub-answers, so no call is paid twice. Only
+        a child run over a derived lazy text (`text.lower()`) or an object runs anew. The trajectory holds a context of
+        up to 100,000 plain characters; pass any other one again. Raises TrajectoryError.
         """
         recording, whole_bytes = load_run(path)
         metadata = recording.metadata

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -15,9 +16,8 @@ from rlm.calls.gateway import Gateway
 from rlm.calls.records import ChildRun, SubCall
 from rlm.calls.usage import Usage, cost_of
 from rlm.calls.waiting import WaitClock, run_side_by_side
-from rlm.context.description import describe
-from rlm.context.excerpt import bounded_repr, shorten
-from rlm.context.lazy import is_text, thinking
+from rlm.context.excerpt import shorten
+from rlm.context.lazy import is_lazy, is_text, thinking
 from rlm.errors import BudgetSpent, LLMError, PromptTooLong
 from rlm.models.lm import LM, Message, Reply, call_key, reply_fields
 
@@ -155,11 +155,8 @@ class SubCalls:
         query = prompt
         if context is None and len(prompt) > _QUESTION_CHARACTERS:
             query, context = _LONG_PROMPT, prompt
-        identities = _identify(context), describe(context).sentence  # the second: of recordings of earlier versions
-        contents = ([{"role": "user", "content": f"{query}\n{identity}"}] for identity in identities)
-        key, old_key = (call_key(f"rlm_query:{model}", content) for content in contents)
-        started, paid = self.gate.elapsed(), self.gate.paid
-        recorded = (paid.take_child(key) or paid.take_child(old_key)) if paid else None
+        key, started = _child_key(query, context, model), self.gate.elapsed()
+        recorded = self.gate.paid.take_child(key) if self.gate.paid else None
         child = recorded or self._spawn(query, context, model)
         used, error = child.usage, str(child.error) if child.error else None
         name = model or next(iter(used.models), "child run")
@@ -252,13 +249,23 @@ class SubCalls:
                 self._records.append(call)
 
 
-def _identify(context: object) -> str:
-    """What tells the contexts of equal questions apart: a hash of plain data; of anything else, such as a lazy text, a
-    description and the beginning of its repr."""
+def _child_key(query: str, context: object, model: str | None) -> str:
+    """The key of a child run in a recording, equal only for an equal question over an equal context. A context that
+    only reading could tell from others (`text.lower()`, an object) gets a new key each time, so its child runs again.
+    """
     try:
-        return hashlib.sha256(json.dumps(context).encode()).hexdigest()
+        contents = json.dumps(context, default=_identify_stored)
     except (TypeError, ValueError, RecursionError):
-        return f"{describe(context).sentence} {bounded_repr(context, 1_000)}"
+        contents = os.urandom(16).hex()
+    digest = hashlib.sha256(contents.encode()).hexdigest()
+    return call_key(f"rlm_query:{model}", [{"role": "user", "content": f"{query}\n{digest}"}])
+
+
+def _identify_stored(value: Any) -> dict[str, object]:
+    """The range (in its repr), URL and generation of a text in storage. Raises TypeError for any other value."""
+    if is_lazy(value) and is_text(value) and value.url:
+        return {"text": repr(value), "url": value.url, "generation": value.generation}
+    raise TypeError(f"no identity is known for a {type(value).__name__} without reading it")
 
 
 def _check_prompts(prompts: Iterable[str], name: str) -> list[str]:

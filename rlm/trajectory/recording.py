@@ -36,15 +36,14 @@ class Recording:
     def _index(self, lines: list[dict[str, Any]], partial: Sequence[dict[str, Any]]) -> None:
         """Find the turns of the run by number, and its calls by key."""
         self.metadata, *self.iterations = lines  # the first line; the lines of the turns that ended
-        self.open_lines = self._lines_since_answer()  # those of the question that has no answer yet
+        self.open_lines = self._open_question()  # those of the question that has no answer yet
         # `lines[0]` is the metadata, so this is the turn after the last line.
         self._partial = [record for record in partial if record["iteration"] == len(lines)]
         self._lock = threading.Lock()  # guards `_calls`
         replies = [record for record in self._partial if record["type"] == "reply" and "error" not in record]
         self._turns = {line["iteration"]: decoding.root_reply(line) for line in self.iterations}
         self._turns |= {record["turn"]: decoding.call_reply(record) for record in replies}
-        # Earlier versions recorded the answer of a child run alone: such a child is run again.
-        self._children = [record for record in self._partial if record["type"] == "child" and "iterations" in record]
+        self._children = [record for record in self._partial if record["type"] == "child"]
         sub_calls = [record for record in self._partial if record["type"] == "call"]
         calls = decoding.sub_calls(self.iterations) + self._children + sub_calls
         # Models that cells called, in the order of their first call.
@@ -108,7 +107,7 @@ class Recording:
         reason = str(self.iterations[-1].get("reason")) if self.iterations else ""
         if self.open_lines or not reason.startswith("max_"):
             return
-        self.open_lines, usage = self._lines_since_answer(at_limit=False), Usage()
+        self.open_lines, usage = self._open_question(counts_forced=False), Usage()
         self.count_into(usage)
         spent = {"calls": usage.calls, "tokens": usage.tokens, "dollars": usage.known_dollars,
                  "seconds": self.seconds, "iterations": self.turns}  # fmt: skip
@@ -117,16 +116,15 @@ class Recording:
         if most is not None and spent.get(limit, 0) >= most:
             self.open_lines = []  # it would end at once
 
-    def _lines_since_answer(self, *, at_limit: bool = True) -> list[dict[str, Any]]:
-        """The lines of the open question: those after the last answer, but not those before the last question, which
-        was broken off earlier. `at_limit`: whether an answer that a limit forced counts."""
-        begin = 0
-        for i, line in enumerate(self.iterations):
-            if line.get("question"):
-                begin = max(begin, i)
-            if line["final_answer"] is not None and (at_limit or not str(line.get("reason")).startswith("max_")):
-                begin = i + 1
-        return self.iterations[begin:]
+    def _open_question(self, *, counts_forced: bool = True) -> list[dict[str, Any]]:
+        """The lines of the last question; empty if it has an answer. `counts_forced`: whether the answer that a run
+        gives when a limit ends it counts as one."""
+        begin = max((index for index, line in enumerate(self.iterations) if line.get("question")), default=0)
+        lines = self.iterations[begin:]
+        if not lines or lines[-1]["final_answer"] is None:
+            return lines
+        is_forced = str(lines[-1].get("reason")).startswith("max_")
+        return lines if is_forced and not counts_forced else []
 
     @property
     def turns(self) -> int:

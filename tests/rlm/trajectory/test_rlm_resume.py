@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 import rlm_resumable as resumable
 
+from monocontext import Monocontext, publish
+from monocontext.stores.memory import MemoryStore
 from rlm import RLM, LLMError, ReplayLM, Reply, ScriptedLM, ScriptExhausted, TrajectoryError
-from rlm.models.lm import call_key
 from rlm.prompts.system import conversation
 from rlm.runners.local import LocalRunner
 from rlm.trajectory.trajectory import Trajectory, partial_of
@@ -245,7 +246,7 @@ def test_a_field_that_is_missing_or_of_another_type_is_a_trajectory_error(
         RLM.resume_run(run, lm=ScriptedLM(["FINAL(3)"]), sub_lm=sub)
 
 
-def kill_before_first_line(rlm: RLM, monkeypatch: pytest.MonkeyPatch) -> None:
+def kill_before_first_line(rlm: RLM, monkeypatch: pytest.MonkeyPatch, context: object = "text") -> None:
     """Ask a question, and end with KeyboardInterrupt when the first turn is to be recorded."""
 
     def add(trajectory: Trajectory, *args: Any) -> None:
@@ -256,7 +257,7 @@ def kill_before_first_line(rlm: RLM, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(Trajectory, "add", add)
         with pytest.raises(KeyboardInterrupt):
-            rlm.completion("q", "text")
+            rlm.completion("q", context)
 
 
 @pytest.mark.parametrize("has_line", [True, False])
@@ -309,19 +310,36 @@ def test_child_runs_with_equal_questions_get_their_own_answers(tmp_path: Path, m
     assert not lm.calls  # the child that was under way goes on from its recorded call
 
 
-def test_child_runs_that_an_earlier_version_recorded(tmp_path: Path) -> None:
-    """It told contexts apart by their description, and wrote only the answer of one in the turn under way."""
-    path, ask = tmp_path / "run.jsonl", "```repl\nprint(rlm_query('a', context='b'))\n```"
-    lm = ScriptedLM([ask, "```repl\nFINAL(1)\n```", LLMError("down")])
+def test_child_runs_over_lazy_texts_of_equal_length_get_their_own_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A view has its range in its key; a copy in lower case, which only reading would identify, is asked again."""
+    publish("A" * 100 + "B" * 100, text := MemoryStore("letters"))
+    path = tmp_path / "run.jsonl"
+    root = """```repl
+views = [context.view(0, 100), context.view(100, 200)]
+FINAL("".join(rlm_query_batched(["child"] * 4, contexts=[*views, *(view.lower() for view in views)])))
+```"""
+
+    def script(messages: Any) -> str:
+        return "```repl\nFINAL(context[0])\n```" if "child" in conversation(messages)[0]["content"] else root
+
+    with Monocontext.open(text, materialize_limit=10) as context:
+        rlm = RLM(lm=ScriptedLM(script), runner="local", max_depth=2, trajectory=path)
+        kill_before_first_line(rlm, monkeypatch, context)
+        records = [json.loads(line) for line in partial_of(path).read_text().splitlines()]
+        kept = [record for record in records if record["type"] != "child" or record["response"] in "Bb"]
+        partial_of(path).write_text("".join(f"{json.dumps(record)}\n" for record in kept))
+        assert RLM(lm=ScriptedLM(script), runner="local", max_depth=2).resume(path, context).answer == "ABab"
+
+
+def test_a_run_resumed_after_its_limit_counts_all_its_calls_when_it_is_resumed_again(tmp_path: Path) -> None:
+    path, code = tmp_path / "run.jsonl", "```repl\nx = 1\n```"
+    RLM(lm=ScriptedLM([code]), max_calls=1, trajectory=path).completion("q", "text")
     with pytest.raises(LLMError):
-        RLM(lm=lm, max_depth=2, trajectory=path).completion("q", "text")
-    old = call_key("rlm_query:None", [{"role": "user", "content": "a\na str of 1 character in 1 line"}])
-    key = json.loads(path.read_text().splitlines()[1])["code_blocks"][0]["result"]["rlm_calls"][0]["key"]
-    path.write_text(path.read_text().replace(key, old))
-    child = {"type": "child", "key": old, "root_model": "m", "turn": None, "order": 9, "response": "1", "iteration": 2}
-    partial_of(path).write_text(json.dumps(child) + "\n")
-    lm = ScriptedLM(["```repl\nFINAL(2)\n```"])
-    assert RLM(lm=lm, max_depth=2).resume(path, "text").answer == "2"
+        RLM(lm=ScriptedLM([code, LLMError("down")]), max_retries=0).resume(path, "text")
+    completion = RLM(lm=ScriptedLM(["```repl\nFINAL(x)\n```"])).resume(path, "text")
+    assert (completion.answer, completion.usage.calls) == ("1", 3)
 
 
 def test_seconds_between_turns_count(tmp_path: Path) -> None:
