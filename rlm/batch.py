@@ -1,8 +1,8 @@
 """Answer many questions over one context, several at once, within one budget; the same call resumes after a kill.
 
-Each finished question appends one line to `OUT`. The folder `OUT.runs` has a lock against a second batch and, for each
-question in progress, a trajectory, from which it continues without paying twice, and a lock: a thread or a worker that
-has outlived its batch may still answer it.
+Each question that ends appends one line to `OUT`. The folder `OUT.runs` has a lock against a second batch. It also has,
+for each question without an answer, a trajectory, from which the next try continues without paying for a call again,
+and a lock: a thread or a worker that has outlived its batch may still answer the question.
 """
 
 from __future__ import annotations
@@ -24,15 +24,18 @@ from filelock import FileLock, Timeout
 
 from rlm.calls.budget import Budget
 from rlm.calls.usage import Usage
-from rlm.errors import RLMError, RunnerUnavailable, TrajectoryError
+from rlm.errors import LLMError, RLMError, RunnerUnavailable, TrajectoryError
 from rlm.rlm import RLM
 from rlm.trajectory.recording import Recording
 
-Result = dict[str, Any]  # a line of `OUT`: `id`, `question`, `spent`, and the fields of a `Completion` or `error`
+Result = dict[str, Any]
+"""A line of `OUT`: `id`, `question`, the fields of a `Completion` or `error`, and `spent`: the calls, tokens and known
+dollars of its trajectory. `continued`: whether an earlier try began that trajectory, so that `spent` includes its cost.
+"""
 Answerer = Callable[[str, Path, Budget], Result]
 """Answers a question within a budget, and records its run at a path: `answer_question` about one context."""
 
-_SHARED = ("calls", "tokens", "dollars")  # limits that hold over the whole batch; the others hold for each question
+_SHARED = ("calls", "tokens", "dollars")  # limits of the whole batch; those of iterations and seconds are per question
 
 
 class BadQuestions(RLMError, ValueError):
@@ -40,8 +43,8 @@ class BadQuestions(RLMError, ValueError):
 
 
 def read_questions(path: Path) -> dict[str, str]:
-    """The questions of a file by id. A line is a text, or an object with `question` (or `query`) and maybe `id`, which
-    is the number of the line by default. Raises OSError, and BadQuestions for any other line."""
+    """The questions of a file by id. A line is a JSON string, or an object with `question` (or `query`) and optionally
+    `id`, by default the number of the line. Raises OSError, and BadQuestions for any other line."""
     questions: dict[str, str] = {}
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         if not line.strip():
@@ -49,14 +52,14 @@ def read_questions(path: Path) -> dict[str, str]:
         try:
             value = json.loads(line)
             fields = value if isinstance(value, dict) else {"question": value}
-            question, name = fields.get("question", fields.get("query")), fields.get("id", number)
+            question, id_ = fields.get("question", fields.get("query")), fields.get("id", number)
             if not isinstance(question, str) or not question.strip():
-                raise ValueError("a question must be a text, or an object with one in its field 'question'")
-            if isinstance(name, bool) or not isinstance(name, (str, int)) or str(name) in questions:
-                raise ValueError(f"an id must be a text or a number that no other question has, not {name!r}")
+                raise ValueError("a question must be a string, or an object with one in its field 'question'")
+            if isinstance(id_, bool) or not isinstance(id_, (str, int)) or str(id_) in questions:
+                raise ValueError(f"an id must be a string or a number that no other question has, not {id_!r}")
         except (ValueError, RecursionError) as exc:
             raise BadQuestions(f"{path}, line {number}: {exc}") from None
-        questions[str(name)] = question
+        questions[str(id_)] = question
     return questions
 
 
@@ -64,18 +67,18 @@ def run_batch(
     questions: Mapping[str, str], out: Path, rlm: RLM, context: object, *, budget: Budget | None = None,
     at_once: int = 8, answer_elsewhere: Answerer | None = None,
 ) -> tuple[list[Result], dict[str, float]]:  # fmt: skip
-    """Answer each question once and append its result to `out`; those with a result there are skipped, unless they
-    failed or a shared limit ended them.
+    """Answer each question and append its result to `out`. Questions that have an answer there are skipped; those that
+    failed, or that a limit of the whole batch ended, continue where they ended.
 
     - `questions`: by id, as `read_questions` returns them
-    - `out`: a file of JSON lines; the folder `OUT.runs` beside it has the questions in progress
-    - `rlm`, `context`: what answers them, and about what
-    - `budget`: calls, tokens and dollars hold for the whole batch with its earlier runs, iterations and seconds for
-      each question
-    - `at_once`: the most questions under way
+    - `out`: a file of JSON lines; the folder `OUT.runs` beside it has the trajectories of unanswered questions
+    - `rlm`, `context`: answers the questions, and the text that they are about
+    - `budget`: calls, tokens and dollars are limits of the whole batch with its earlier runs; iterations and seconds
+      are limits of each question
+    - `at_once`: the most questions in progress
     - `answer_elsewhere`: `answer_question` in another process with an RLM and a context of its own; called in threads
 
-    Returns the results in the order of the questions, without those that the budget did not allow; and the calls,
+    Returns the results in the order of the questions, without those that the budget did not allow, and the calls,
     tokens and known dollars spent, earlier runs included. Raises RunnerUnavailable, and BadQuestions if `out` is about
     other questions or another batch writes it.
     """
@@ -86,14 +89,15 @@ def run_batch(
         raise BadQuestions(f"another batch is writing {out}: wait for its end, or give another file") from None
     with lock:
         batch.run(at_once)
-    return [batch.results[name] for name in questions if name in batch.results], batch.spent
+    return [batch.results[id_] for id_ in questions if id_ in batch.results], batch.spent
 
 
 def answer_question(rlm: RLM, context: object, question: str, path: Path, budget: Budget) -> Result:
-    """The result of a question, recorded at `path` until it is there. A failure is a result too. Waits for another that
-    still answers it, and takes over what that one left."""
+    """Answer a question, or continue the run that the trajectory at `path` records. Returns its result; a failure is a
+    result too. Waits while another thread or process answers the same question. Raises RunnerUnavailable."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(path.with_suffix(".lock")):
+        is_continued = path.exists()
         try:
             result = rlm.completion(question, context, budget=budget, trajectory=path)
             row, usage = result.to_dict(), result.usage
@@ -103,28 +107,31 @@ def answer_question(rlm: RLM, context: object, question: str, path: Path, budget
             row, usage = {"answer": None, "error": str(exc)}, Usage()
             with suppress(TrajectoryError):  # the run failed before its first call
                 Recording.load(path)[0].count_into(usage)
-    return row | {"spent": {"calls": usage.calls, "tokens": usage.tokens, "dollars": usage.known_dollars}}
+            if not isinstance(exc, LLMError):  # it would end in the same way if it continued
+                path.unlink(missing_ok=True)
+    spent = {"calls": usage.calls, "tokens": usage.tokens, "dollars": usage.known_dollars}
+    return row | {"spent": spent, "continued": is_continued}
 
 
 class _Batch:
-    """The state of one `run_batch`, for its thread alone: threads that answer only put results into `_ended`."""
+    """The state of one `run_batch`. Only its thread uses it; threads that answer put their results into `_ended`."""
 
     def __init__(self, questions: Mapping[str, str], out: Path, answer: Answerer, limits: Budget) -> None:
-        self.runs = out.with_name(out.name + ".runs")  # the folder of the lock and of the questions in progress
+        self.runs = out.with_name(out.name + ".runs")  # the folder of the lock and of the trajectories
         self.runs.mkdir(parents=True, exist_ok=True)
         self.results: dict[str, Result] = {}  # the last result of each question, by id
         self.spent: dict[str, float] = dict.fromkeys(_SHARED, 0)
-        """The calls, tokens and known dollars of all results, also of those that a later one replaced."""
+        """The calls, tokens and known dollars of all tries so far."""
         self._questions, self._out, self._answer, self._limits = questions, out, answer, limits
-        self._shares: dict[str, Budget] = {}  # of the questions under way
+        self._shares: dict[str, Budget] = {}  # id of a question in progress -> its part of the limits
         self._ended: SimpleQueue[tuple[str, Result | BaseException]] = SimpleQueue()
 
     def run(self, at_once: int) -> None:
-        """Answer what has no result yet, until all is answered or the budget is spent. For the holder of the lock."""
+        """Answer the unanswered questions until none is left or the budget is spent. The caller holds the lock."""
         with self._out.open("ab") as file:
             for row in _read_results(self._out, self._questions):
                 self._keep(row)
-            remaining = deque(name for name in self._questions if _may_improve(self.results.get(name)))
+            remaining = deque(id_ for id_ in self._questions if _may_improve(self.results.get(id_)))
             while True:
                 while remaining and len(self._shares) < at_once and (share := self._next_share(at_once)):
                     self._start(remaining.popleft(), share)
@@ -134,73 +141,83 @@ class _Batch:
                 file.write(json.dumps(row).encode() + b"\n")
                 file.flush()
                 self._keep(row)
-                for path in self.runs.glob(f"{self._file_name(row['id'])}.*"):
-                    path.unlink(missing_ok=True)
+                if not _may_improve(row):
+                    for path in self.runs.glob(f"{self._trajectory_of(row['id']).stem}.*"):
+                        path.unlink(missing_ok=True)
 
     def _keep(self, row: Result) -> None:
+        """Keep the newest result of a question, and add what its try has spent beyond the try that it continued."""
+        counted = self.results[row["id"]]["spent"] if row.get("continued") and row["id"] in self.results else {}
+        self.spent = {key: self.spent[key] + row["spent"][key] - counted.get(key, 0) for key in _SHARED}
         self.results[row["id"]] = row
-        self.spent = {key: self.spent[key] + row["spent"][key] for key in _SHARED}
 
-    def _start(self, name: str, share: Budget) -> None:
-        """Answer a question on a thread of its own."""
+    def _start(self, id_: str, share: Budget) -> None:
+        """Answer a question on a thread of its own. A run that continues may spend `share` beyond what it has spent."""
+        path, budget = self._trajectory_of(id_), share
+        if id_ in self.results and path.exists():
+            spent = self.results[id_]["spent"]
+            limits = {key: getattr(share, key) for key in _SHARED}
+            budget = replace(share, **{key: limit + spent[key] for key, limit in limits.items() if limit is not None})
 
         def answer() -> None:
             try:
-                path = self.runs / f"{self._file_name(name)}.jsonl"
-                self._ended.put((name, self._answer(self._questions[name], path, share)))
+                self._ended.put((id_, self._answer(self._questions[id_], path, budget)))
             except BaseException as exc:  # `_wait` raises it
-                self._ended.put((name, exc))
+                self._ended.put((id_, exc))
 
-        self._shares[name] = share
+        self._shares[id_] = share
         # A daemon: a question that is still open when the process ends goes on from its trajectory.
         threading.Thread(target=answer, name="rlm-batch", daemon=True).start()
 
     def _wait(self) -> Result:
-        """The next result, as a line of the file. Raises what ended its thread."""
-        name, result = self._ended.get()
+        """Wait for the next result. Returns it as a line of `OUT`; raises the exception that ended its thread."""
+        id_, result = self._ended.get()
         if isinstance(result, BaseException):
             raise result
-        del self._shares[name]
-        return {"id": name, "question": self._questions[name], **result}
+        del self._shares[id_]
+        return {"id": id_, "question": self._questions[id_], **result}
 
-    def _file_name(self, name: str) -> str:
-        """The stem of a question's files, of its id and text: an id may hold any characters."""
-        return hashlib.sha256(json.dumps((name, self._questions[name])).encode()).hexdigest()[:24]
+    def _trajectory_of(self, id_: str) -> Path:
+        """The trajectory of a question. A hash of id and text names it, since an id may contain any characters."""
+        digest = hashlib.sha256(json.dumps((id_, self._questions[id_])).encode()).hexdigest()
+        return self.runs / f"{digest[:24]}.jsonl"
 
     def _next_share(self, at_once: int) -> Budget | None:
-        """The next budget: an equal part of the rest, at least half a first one's part; None if a limit is spent."""
+        """The budget of the next question: an equal part of what is left of each shared limit, and at least half of
+        what the first question got. None if a limit is spent."""
         parts: dict[str, Any] = {}
-        shares = self._shares.values()  # of the questions under way
+        shares = self._shares.values()
         for key in _SHARED:
             limit = getattr(self._limits, key)
             if limit is None:
                 continue
             remaining = limit - self.spent[key] - sum(getattr(share, key) for share in shares)
             part = max(remaining / max(1, at_once - len(shares)), limit / (2 * at_once))
-            part = min(remaining, part if key == "dollars" else max(1, int(part)))
-            if part <= 0:
+            if key != "dollars":
+                part = max(1, int(part))
+            if remaining <= 0:
                 return None
-            parts[key] = part
+            parts[key] = min(remaining, part)
         return replace(self._limits, **parts)
 
 
 def _read_results(out: Path, questions: Mapping[str, str]) -> list[Result]:
-    """The lines of earlier runs; a torn last one is cut off. Raises BadQuestions."""
+    """The lines of earlier runs. Cuts an incomplete last line off the file. Raises BadQuestions."""
     data = out.read_bytes()
-    whole = data.rfind(b"\n") + 1
+    whole_bytes = data.rfind(b"\n") + 1
     rows: list[Result] = []
-    for number, line in enumerate(data[:whole].splitlines(), 1):
+    for number, line in enumerate(data[:whole_bytes].splitlines(), 1):
         with suppress(ValueError, KeyError, TypeError):
             row = json.loads(line)
             if questions[row["id"]] == row["question"] and all(key in row["spent"] for key in _SHARED):
                 rows.append(row)
         if len(rows) < number:
             raise BadQuestions(f"line {number} of {out} is not a result of these questions: give another file")
-    if whole < len(data):
-        os.truncate(out, whole)
+    if whole_bytes < len(data):
+        os.truncate(out, whole_bytes)
     return rows
 
 
 def _may_improve(row: Result | None) -> bool:
-    """Whether a result is missing, a failure, or ended at a limit of the batch that the next try may not meet."""
+    """Whether another try may give a better result: there is none, it failed, or a limit of the batch ended it."""
     return row is None or bool(row.get("error")) or row.get("reason") in ("max_calls", "max_tokens", "max_dollars")

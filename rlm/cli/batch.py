@@ -25,14 +25,15 @@ def batch(
     questions: Annotated[str, Argument(metavar="QUESTIONS", help="File of JSON lines, each a string or "
                                                                  '{"question": ..., "id": ...}.')],
     context: Annotated[str, Argument(help="URL or directory of a context, or a text file.")],
-    out: Annotated[str, Option(help="File to append a JSON line to for each question, answered ones are skipped.")],
+    out: Annotated[str, Option(help="File that gets a JSON line for each question; answered questions are skipped.")],
     model_options: ModelOptions, limits: Limits, s3: storing.S3,
     at_once: Annotated[int, Option(type=AT_LEAST_1, help="Questions to answer at the same time.")] = 8,
     dask: Dask = None,
 ) -> None:  # fmt: skip
     """Answer many questions about CONTEXT. Limits of calls, tokens and dollars apply to all questions together.
 
-    The same command resumes an interrupted batch, and asks questions again that failed or met such a limit.
+    The same command resumes an interrupted batch. It also tries questions again that failed or met such a limit: each
+    continues where it ended, so no call is paid twice.
     """
     print_remark(describe_rights(limits["runner"]))
     asked = read_questions(Path(questions))

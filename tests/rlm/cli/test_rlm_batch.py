@@ -103,12 +103,33 @@ def test_what_failed_is_said_and_asked_again_by_the_same_call(tmp_path: Path) ->
         return echo(messages)
 
     out = tmp_path / "out.jsonl"
-    run = partial(run_batch, questions(4), out, make(script, max_retries=0), "text")
+    run = partial(run_batch, questions(4), out, make(script, max_retries=0), "text", at_once=1)
     assert [row.get("error") for row in run()[0]] == [None, None, "no such model", None]
     assert [row["answer"] for row in run()[0]] == [f"what is {i}: text" for i in range(1, 5)]
     run()
     assert asked == {"what is 1": 1, "what is 2": 1, "what is 3": 2, "what is 4": 1}
     assert len(rows(out)) == 5
+
+
+@pytest.mark.parametrize("end", [LLMError("down"), None])
+def test_a_question_that_failed_or_met_a_limit_goes_on_without_paying_again(tmp_path: Path, end: Any) -> None:
+    """Its first turn is asked once, and counts once in what the batch has spent."""
+    turns, failures = list[int](), [end]
+
+    def script(messages: Any) -> str:
+        turns.append(len(conversation(messages)))
+        if turns[-1] > 1 and failures and (failure := failures.pop()):
+            raise failure
+        return "```repl\nx = 1\n```" if turns[-1] == 1 else "```repl\nFINAL(x)\n```"
+
+    out = tmp_path / "out.jsonl"
+    run = partial(run_batch, questions(1), out, make(script, max_retries=0), "text", at_once=1)
+    [row], spent = run(budget=Budget(calls=1 if end is None else 9))
+    assert (row.get("error"), row.get("reason")) == (("down", None) if end else (None, "max_calls"))
+    assert spent["calls"] == 1
+    [row], spent = run(budget=Budget(calls=2))
+    assert (row["answer"], spent["calls"], turns.count(1)) == ("1", 2, 1)
+    assert run()[1] == spent
 
 
 @pytest.mark.parametrize("at_once", [1, 16])
