@@ -78,20 +78,20 @@ class Loop:
     """Runs the turns of questions over one context in one namespace."""
 
     def __init__(
-        self, setup: Setup, context: object, runner: Runner, gate: Gateway, subcalls: SubCalls, meter: ReadMeter, *,
+        self, setup: Setup, context: object, runner: Runner, gateway: Gateway, subcalls: SubCalls, meter: ReadMeter, *,
         is_top: bool, to_read: bool,
     ) -> None:  # fmt: skip
-        """- `runner`, `gate`, `subcalls`: run the cells, and make the calls of the root and of cells
+        """- `runner`, `gateway`, `subcalls`: run the cells, and make the calls of the root and of cells
         - `meter`: measures what is read of the lazy texts of the run
         - `is_top`: false for a child run
         - `to_read`: whether there is a context that is not empty
         """
         self._setup, self._runner = setup, runner
-        self._gate, self._subcalls, self._meter = gate, subcalls, meter
+        self._gateway, self._subcalls, self._meter = gateway, subcalls, meter
         self._is_top, self._to_read = is_top, to_read
         self._answers = WrittenAnswers(runner, setup.tools)
-        self._hint: Callable[[str], object] | None = getattr(context, "hint", None) if meter.parts else None
-        self.window = prompts.ModelWindow(setup.window_tokens)  # of the root's prompt; each reply refines it
+        self._hint: Callable[[str], object] | None = getattr(context, "hint", None) if meter.texts else None
+        self.window = ModelWindow(setup.window_tokens)  # of the root's prompt; each reply refines it
         self.has_run = False  # whether code of the model has run in this namespace
 
     def run(
@@ -125,11 +125,11 @@ class Loop:
             if step.reason is not None:
                 break
         if question.empty_replies:
-            self._gate.note(f"{question.empty_replies} of {question.turns} replies of the root model were empty")
+            self._gateway.note(f"{question.empty_replies} of {question.turns} replies of the root model were empty")
 
     def _turn(self, question: _Question, messages: Sequence[Message]) -> Step:
         """Open the next turn of a question, ask the root, and judge its reply. `messages`: the conversation so far."""
-        remaining = self._gate.take_turn()
+        remaining = self._gateway.take_turn()
         if remaining == 0:
             opened = notices.FORCED.format(turns=question.turns)
         else:
@@ -139,12 +139,12 @@ class Loop:
                 again=question.previous is not None and question.previous.repeats > 0,
             )  # fmt: skip
         step = self._ask(question.turns_before + question.turns + 1, prompts.with_opening(messages, opened))
-        return replace(self._judge(step, question, remaining), seconds=self._gate.elapsed() - step.start_seconds)
+        return replace(self._judge(step, question, remaining), seconds=self._gateway.elapsed() - step.start_seconds)
 
     def _ask(self, number: int, messages: list[Message]) -> Step:
         """Ask the root with messages shortened to its window, and once more if it finds them too long. Returns the turn
         so far; its `reason` says why the run ends, if there is no reply to judge."""
-        started, sent = self._gate.elapsed(), prompts.compact(messages, self.window)
+        started, (sent, shortened) = self._gateway.elapsed(), compact(messages, self.window)
         reply, reason = Reply("", 0, 0, ""), None
         with self._meter.measure() as reads:
             try:
@@ -159,10 +159,9 @@ class Loop:
             except ReplyRefused as exc:
                 if not self._is_top:  # a failed call, for the cell that made it
                     raise
-                self._gate.note(str(exc))
+                self._gateway.note(str(exc))
                 reply, reason = replace(exc.reply or reply, text=""), exc.reason
-        seconds = self._gate.elapsed() - started
-        shortened = sum(old != new for old, new in zip(messages, sent, strict=True))
+        seconds = self._gateway.elapsed() - started
         return Step(
             number, tuple(dict(message) for message in sent), prompts.with_call(reply) if reply.called else reply,
             cells=(), final_answer=None, notice=None, thinking_seconds=seconds, seconds=seconds, reason=reason,
@@ -182,8 +181,8 @@ class Loop:
                 setup.on_delta(delta)
 
         recorded_turn = turn if self._is_top else None
-        with thinking(self._meter.parts) if self._meter.parts else nullcontext():
-            reply = self._gate.ask(setup.root, messages, model=setup.root_model, on_delta=on_delta, turn=recorded_turn)
+        with thinking(self._meter.texts) if self._meter.texts else nullcontext():
+            reply = self._gateway.ask(setup.root, messages, model=setup.root_model, on_delta=on_delta, turn=recorded_turn)
             if not streamed:
                 on_delta(reply.text)
         return reply
@@ -197,8 +196,8 @@ class Loop:
             raise refusal
         self.window = window
         advice = f"window_tokens={window.tokens} shortens it in time"
-        self._gate.note(f"{refusal}: the history was shortened and asked again; {advice}")
-        return shorter
+        self._gateway.note(f"{refusal}: the history was shortened and asked again; {advice}")
+        return shorter, count
 
     def _judge(self, step: Step, question: _Question, remaining: int | None) -> Step:
         """The step with what its reply came to; if the run ends without an answer, with the best that there is.
@@ -249,8 +248,8 @@ class Loop:
             return replace(step, notice=notice, refusal="to come" if parsed.fault == faults.TO_COME else "")
         is_alone = final.stands_alone(parsed.own_text, step.reply.thinking)
         answer, fault = self._answers.read(final, step.prompt, is_alone)
-        if may_refuse and self._to_read and not self.has_run and answer is not None and self._gate.spent is None:
-            return replace(step, notice=notices.UNSEEN, refusal="unseen")
+        if may_refuse and self._to_read and not self.has_run and answer is not None and self._gateway.spent is None:
+            return replace(step, notice=prompts.UNSEEN, refusal="unseen")
         reason = None if answer is None else "answer"
         return replace(step, final_answer=answer, notice=fault, reason=reason, claims=final.claims)
 
@@ -258,9 +257,9 @@ class Loop:
         """A step without an answer, with all notices for the model; if a budget is spent, with that as its reason."""
         notice = step.notice
         if has_invented:
-            notice = f"{notice}\n\n{notices.INVENTED}" if notice else notices.INVENTED
-        notice = notices.notice_of(step.reply, notice, step.cells)
-        return replace(step, notice=notice, reason=self._gate.spent, claims=())
+            notice = f"{notice}\n\n{prompts.INVENTED}" if notice else prompts.INVENTED
+        notice = prompts.notice_of(step.reply, notice, step.cells)
+        return replace(step, notice=notice, reason=self._gateway.spent, claims=())
 
     def _judge_forced(self, step: Step, parsed: ParsedReply) -> Step:
         """A step with the answer that its reply had to give: that of its code, else of its words."""
@@ -270,7 +269,7 @@ class Loop:
             has_raised = bool(cells) and cells[-1].result.raised
             answer = self._answers.find_forced(parsed, step, has_raised)
         if step.reply.cut:
-            self._gate.note("the forced answer was cut by the limit of tokens")
+            self._gateway.note("the forced answer was cut by the limit of tokens")
         return replace(step, cells=tuple(cells), final_answer=answer, reason="max_iterations")
 
     def _accept(self, refused: Step) -> Step:
@@ -280,7 +279,7 @@ class Loop:
         answer, notice = self._answers.read(final, refused.prompt, is_alone=True)
         return replace(
             refused, iteration=refused.iteration + 1, reply=Reply("", 0, 0, ""), final_answer=answer, notice=notice,
-            reason="answer", refusal="", claims=final.claims, start_seconds=self._gate.elapsed(), seconds=0.0,
+            reason="answer", refusal="", claims=final.claims, start_seconds=self._gateway.elapsed(), seconds=0.0,
             thinking_seconds=0.0,
         )  # fmt: skip
 
@@ -288,7 +287,7 @@ class Loop:
         """The cells of blocks, which run up to one that answers, that raises, or that spends a budget."""
         cells: list[Cell] = []
         for block in blocks:
-            started, waited = self._gate.elapsed(), self._subcalls.waited.seconds
+            started, waited = self._gateway.elapsed(), self._subcalls.waited.seconds
             if block.cut and not compiles(block.code):
                 reads, result = Reads(), CellResult(stderr=notices.CUT_NOT_RUN, raised=True)
             else:
@@ -299,7 +298,7 @@ class Loop:
                     result = replace(result, stdout=result.stdout + notices.CUT_AND_RUN)
             waited = self._subcalls.waited.seconds - waited
             cells.append(Cell(block.code, result, reads.cost, reads.ranges, started, waited, reads.ahead, reads.handed))
-            if result.final_answer is not None or result.raised or self._gate.spent:
+            if result.final_answer is not None or result.raised or self._gateway.spent:
                 break
         return cells
 

@@ -17,7 +17,7 @@ from rlm.calls.records import ChildRun
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
 from rlm.context.description import check_context, describe
-from rlm.context.lazy import ReadMeter, cost_between, lazy_parts
+from rlm.context.lazy import ReadMeter, cost_between, lazy_texts
 from rlm.errors import BudgetSpent, ChannelAbuse, InvalidArgument, LLMError, TrajectoryError
 from rlm.loop import Loop, Setup
 from rlm.models.lm import Message
@@ -66,19 +66,19 @@ class Session:
         self._description = describe(context)
         target = path or (setup.target if self._is_top else None)
         self._trajectory = Trajectory(target, secrets=setup.secrets)
-        self.gate = parent or Gateway(
+        self.gateway = parent or Gateway(
             Usage(setup.prices), setup.budget, backoff=setup.backoff, cache=setup.cache, models=setup.models,
             journal=self._trajectory.write_ahead if self._trajectory.path else None,
         )  # fmt: skip
-        self._meter = ReadMeter(context, lazy_parts(list(setup.tools.values())))
+        self._meter = ReadMeter(context, lazy_texts(list(setup.tools.values())))
         may_spawn = depth < setup.max_depth
         self._subcalls = SubCalls(
-            setup.sub_lm, self.gate.usage, model=setup.sub_model, gate=self.gate, texts=self._meter.parts,
+            setup.sub_lm, self.gateway.usage, model=setup.sub_model, gateway=self.gateway, texts=self._meter.texts,
             spawn=self._spawn if may_spawn else None,
         )  # fmt: skip
         tools, tool_lines = setup.tools, setup.tool_lines
-        if self._meter.parts:
-            functions = {name: tool for part in lazy_parts(context) for name, tool in part.repl_tools().items()}
+        if self._meter.texts:
+            functions = {name: tool for part in lazy_texts(context) for name, tool in part.repl_tools().items()}
             offered, lines = describe_tools(functions)
             tools, tool_lines = {**offered, **tools}, (*lines, *tool_lines)
         self._runner = make_runner(
@@ -96,7 +96,7 @@ class Session:
         self._lock = threading.Lock()  # held while a question is answered
         self._cancelled: threading.Event | None = None  # the event of that question, if it has one
         self._loop = Loop(
-            setup, context, self._runner, self.gate, self._subcalls, self._meter, is_top=self._is_top,
+            setup, context, self._runner, self.gateway, self._subcalls, self._meter, is_top=self._is_top,
             to_read=self._description.kind != "nothing" and self._description.length != 0,
         )  # fmt: skip
 
@@ -110,7 +110,7 @@ class Session:
         """End the runner, and a question that is under way. Completions can still be read."""
         self._is_closed = True
         if self._is_top and self._lock.locked():  # a child run has the gateway of its parent
-            self.gate.stop("cancelled")
+            self.gateway.stop("cancelled")
         self._runner.close()
 
     @property
@@ -136,7 +136,7 @@ class Session:
         with self._lock:
             self._cancelled = cancelled
             if self._is_top:
-                self.gate.renew(Usage(self._setup.prices))
+                self.gateway.renew(Usage(self._setup.prices))
             if self._is_closed:  # looked at after `renew`, which forgets that `close` has stopped the gateway
                 raise InvalidArgument("this session is closed: begin another one")
             if cancelled and cancelled.is_set():
@@ -155,7 +155,7 @@ class Session:
         """End the question that was asked with this event, and no other; one that waits never begins."""
         cancelled.set()
         if self._cancelled is cancelled:
-            self.gate.stop("cancelled")
+            self.gateway.stop("cancelled")
 
     def go_on(self, recording: Recording, whole_bytes: int) -> Completion:
         """Continue a run that was interrupted, or that ended at a limit which is higher now.
@@ -178,9 +178,9 @@ class Session:
                 return self._completion(
                     recording.steps()[-1], own_turns(recording.iterations), usage, None, recording.seconds
                 )
-            self.gate.paid = recording
+            self.gateway.paid = recording
             recording.count_into(usage)
-            self.gate.renew(usage, turns=recording.turns, seconds=recording.seconds)
+            self.gateway.renew(usage, turns=recording.turns, seconds=recording.seconds)
             query = str(recording.metadata["query"])
             if not recording.open_lines:
                 self._messages = opening_messages(query, self._description, self._system)
@@ -218,8 +218,8 @@ class Session:
                 if cell.result.stderr == notices.CUT_NOT_RUN:
                     continue
                 printed = self._runner.run(cell.code).stdout
-                if printed != cell.result.stdout.removesuffix(notices.CUT_AND_RUN):
-                    self.gate.note(f"block {number} of turn {step.iteration} printed something else when it ran again")
+                if printed != cell.result.stdout.removesuffix(prompts.CUT_AND_RUN):
+                    self.gateway.note(f"block {number} of turn {step.iteration} printed something else when it ran again")
             if step.final_answer is not None:
                 self._runner.run(prompts.CLEAR_DRAFT_CODE)
             self._loop.window = self._loop.window.after(step.prompt, step.reply)
@@ -229,35 +229,35 @@ class Session:
         """Run the turns of a question until it ends; `earlier` are its turns that were run before. `is_later`: the
         question is not the one in the metadata line, and stands in the line of its first turn."""
         setup, steps, turns_before = self._setup, list(earlier), self._turns
-        cost_before = self._meter.cost() if self._meter.parts else None
+        cost_before = self._meter.cost() if self._meter.texts else None
         self._broken_off = True
         try:
             for step in self._loop.run(query, self._messages, turns_before, earlier):
                 question = query if is_later and not steps else None
                 steps.append(step)
                 places: tuple[Sequence[Source], Sequence[Read]] = (), ()
-                if step.reason is not None and self._is_top and (step.claims or self._meter.parts):
+                if step.reason is not None and self._is_top and (step.claims or self._meter.texts):
                     places = self._find_places(steps)
-                self._trajectory.add(step, self.gate.usage, question, *places)
+                self._trajectory.add(step, self.gateway.usage, question, *places)
                 self._turns = step.iteration
                 if setup.on_step and self._is_top:
                     setup.on_step(step)
         except BaseException:
             if self._is_top:
-                self.gate.stop("cancelled")  # batches and child runs under way make no more calls
+                self.gateway.stop("cancelled")  # batches and child runs under way make no more calls
             raise
         self._broken_off = False
         last = steps[-1]
         turns = sum(step.reason != "max_iterations" for step in steps)  # a forced answer is no turn
-        io = cost_between(cost_before, self._meter.cost()) if self._meter.parts else None
-        return self._completion(last, turns, self.gate.usage, io, self.gate.elapsed())
+        io = cost_between(cost_before, self._meter.cost()) if self._meter.texts else None
+        return self._completion(last, turns, self.gateway.usage, io, self.gateway.elapsed())
 
     def _completion(
         self, last: Step, turns: int, usage: Usage, io: dict[str, float] | None, seconds: float
     ) -> Completion:
         notes = [self._trajectory.warning] if self._trajectory.warning else []
         if self._is_top:
-            notes += self.gate.take_notes()
+            notes += self.gateway.take_notes()
         line = self._trajectory.records[-1]
         notes += usage.notes()
         return Completion(
@@ -281,13 +281,13 @@ class Session:
             sources, reads = [], []
             notes = [f"the sources of the answer could not be read back: {type(exc).__name__}: {exc}"]
         for note in notes:
-            self.gate.note(note)
+            self.gateway.note(note)
         return sources, reads
 
     def _spawn(self, query: str, context: object, model: str | None) -> ChildRun:
         """Run a child with a namespace of its own and the gateway of this run."""
         setup = replace(self._setup, root_model=model or self._setup.root_model)
-        with Session(setup, context, parent=self.gate, depth=self._depth + 1) as child:
+        with Session(setup, context, parent=self.gateway, depth=self._depth + 1) as child:
             answer, reason = "", None
             try:
                 completion = child.ask(query)

@@ -40,16 +40,16 @@ class SubCalls:
     """Asks models for the cells of one run, and records each call. Safe for use by many threads."""
 
     def __init__(
-        self, lm: LM, usage: Usage, *, model: str | None = None, gate: Gateway | None = None,
+        self, lm: LM, usage: Usage, *, model: str | None = None, gateway: Gateway | None = None,
         texts: Sequence[LazyContext] = (), spawn: Spawn | None = None,
     ) -> None:  # fmt: skip
         """- `lm`, `model`: the model of sub-calls, and the name to ask it for
-        - `usage`: counts the calls, unless there is a `gate`
+        - `usage`: counts the calls, unless there is a `gateway`
         - `texts`: lazy texts, which may read ahead while calls are under way
         - `spawn`: starts child runs; without it `rlm_query` asks as `llm_query` does
         """
-        self.gate = gate or Gateway(usage)
-        self.seconds_left = self.gate.seconds_left  # the seconds that the budget of the run leaves to a cell
+        self.gateway = gateway or Gateway(usage)
+        self.seconds_left = self.gateway.seconds_left  # the seconds that the budget of the run leaves to a cell
         self._lm = lm
         self._model = model
         self._texts = texts
@@ -114,15 +114,15 @@ class SubCalls:
         name = model or self._model
         display = name or getattr(self._lm, "model", None) or "unknown"
         messages = [{"role": "user", "content": prompt}]
-        started = self.gate.elapsed()
+        started = self.gateway.elapsed()
         result = self._try_model(messages, name, order)
         error, paid = (result, result.reply) if isinstance(result, LLMError) else (None, result)
         if isinstance(error, PromptTooLong):
             self._explain_too_long(error, len(prompt))
-        cost = cost_of(paid, self.gate.usage.prices) if paid else None
+        cost = cost_of(paid, self.gateway.usage.prices) if paid else None
         reply = paid or Reply("", 0, 0, display)  # one that is not an answer was paid for all the same
         sent = messages[0]["content"]  # cleaned by the gateway
-        key, seconds = call_key(display, messages), self.gate.elapsed() - started
+        key, seconds = call_key(display, messages), self.gateway.elapsed() - started
         self._record(SubCall(sent, reply, cost, started, seconds, key, order, str(error) if error else None))
         if error:
             raise error from error.__cause__
@@ -131,7 +131,7 @@ class SubCalls:
     def _try_model(self, messages: list[Message], name: str | None, order: int) -> Reply | LLMError:
         """The reply, or the error of a call that failed; a cut or empty reply has failed too."""
         try:
-            return self.gate.ask(self._lm, messages, model=name, order=order, whole=True)
+            return self.gateway.ask(self._lm, messages, model=name, order=order, whole=True)
         except LLMError as exc:
             return exc
         except Exception as exc:
@@ -155,13 +155,13 @@ class SubCalls:
         query = prompt
         if context is None and len(prompt) > _QUESTION_CHARACTERS:
             query, context = _LONG_PROMPT, prompt
-        key, started = _child_key(query, context, model), self.gate.elapsed()
-        recorded = self.gate.paid.take_child(key) if self.gate.paid else None
+        key, started = _child_key(query, context, model), self.gateway.elapsed()
+        recorded = self.gateway.paid.take_child(key) if self.gateway.paid else None
         child = recorded or self._spawn(query, context, model)
         used, error = child.usage, str(child.error) if child.error else None
         name = model or next(iter(used.models), "child run")
         reply = Reply(child.answer, used.input_tokens, used.output_tokens, name)
-        seconds = self.gate.elapsed() - started
+        seconds = self.gateway.elapsed() - started
         call = SubCall(prompt, reply, used.dollars, started, seconds, key, order, error, child)
         if not recorded:
             self._journal_child(call, child)
@@ -172,8 +172,8 @@ class SubCalls:
 
     def _journal_child(self, call: SubCall, child: ChildRun) -> None:
         """Journal a child run that has ended, which a resumed run then does not repeat, unless a limit ended it."""
-        if self.gate.journal and not isinstance(child.error, BudgetSpent):
-            self.gate.journal({
+        if self.gateway.journal and not isinstance(child.error, BudgetSpent):
+            self.gateway.journal({
                 "type": "child", "key": call.key, "root_model": call.reply.model, "turn": None, "order": call.order,
                 **reply_fields(call.reply), **child.to_dict(), **({"error": call.error} if call.error else {}),
             })  # fmt: skip
@@ -200,7 +200,7 @@ class SubCalls:
             return answers
         index, error = failed[0]
         failures = f"{len(failed)} of {len(calls)} calls failed"
-        can_repeat = len(failed) < len(calls) and not self.gate.spent
+        can_repeat = len(failed) < len(calls) and not self.gateway.spent
         advice = " (return_exceptions=True keeps the other answers)" if can_repeat else ""
         raise LLMError(f"{failures}; the first was prompts[{index}]: {error}{advice}") from error
 
@@ -225,7 +225,7 @@ class SubCalls:
 
         if not calls:
             return []
-        jobs = [partial(attempt, *job) for job in zip(calls, self.gate.number_calls(len(calls)), strict=True)]
+        jobs = [partial(attempt, *job) for job in zip(calls, self.gateway.number_calls(len(calls)), strict=True)]
         # An interrupt releases the lock, wherever it strikes, and so stops the clock.
         with (lock := threading.Lock()), self.waited.running(lock), thinking(self._texts):
             return run_side_by_side(jobs, most)
@@ -235,7 +235,7 @@ class SubCalls:
         if model is not None and not isinstance(model, str):
             raise TypeError(f"model must be the name of a model, not {type(model).__name__}")
         if model and model not in (self._model, getattr(self._lm, "model", None)):
-            self.gate.check_model(model)
+            self.gateway.check_model(model)
 
     def _record(self, call: SubCall) -> None:
         """Record a call; of failed ones, only the first 10,000, without long prompts and without text."""

@@ -104,7 +104,7 @@ class _Chat:
         return True
 
     def _ask(self, question: str) -> None:
-        self.display.watch(self.session.gate)
+        self.display.watch(self.session.gateway)
         try:
             with self.display:
                 completion = self.session.ask(question)

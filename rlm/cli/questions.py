@@ -113,7 +113,7 @@ def _join_texts(words: list[str]) -> tuple[str | None, str | None]:
 def _answer(rlm: RLM, display: Display, location: str, question: str, s3: StoreOptions, shape: str) -> Completion:
     """Answer a question about the text at `location`."""
     with open_argument(location, s3, shape) as text, rlm.session(text, source=absolute_location(location)) as session:
-        display.watch(session.gate)
+        display.watch(session.gateway)
         with _naming_resume_command(session.path, s3, shape):
             return session.ask(question)
 

@@ -121,7 +121,7 @@ class _Compilation:
         self._project, self._store, self._rlm, self._on_session = project, project.store, rlm, on_session
         self._root = f"{COMPILED}/{key_part(project.name, 'project')}"
         self._result = CompileResult(project.name)
-        self._gate = Gateway(self._result.usage, None if rlm is None else rlm.budget)
+        self._gateway = Gateway(self._result.usage, None if rlm is None else rlm.budget)
         self._spent = ""  # the limit that was reached; empty if none was
 
     def run(self) -> CompileResult:
@@ -184,11 +184,11 @@ class _Compilation:
 
     def _ask(self, rlm: RLM, info: SessionInfo) -> list[Statement]:
         """The statements of a model about a session, within what the budget leaves. Raises BudgetSpent."""
-        if reason := self._gate.spent:
+        if reason := self._gateway.spent:
             raise BudgetSpent(reason=reason)
-        used = self._gate.usage
-        remaining = self._gate.budget.less(
-            calls=used.calls, tokens=used.tokens, dollars=used.known_dollars, seconds=self._gate.elapsed()
+        used = self._gateway.usage
+        remaining = self._gateway.budget.less(
+            calls=used.calls, tokens=used.tokens, dollars=used.known_dollars, seconds=self._gateway.elapsed()
         )
         with self._project.context(sessions=[info.session_id]) as context:
             completion = rlm.completion(QUESTION, context, budget=remaining)
@@ -259,7 +259,7 @@ class _Compilation:
         texts = "\n\n".join(f"### {digest[:_DIGEST_CHARACTERS]}" for digest in digests)
         prompt = _MERGE.format(characters=BRIEF_CHARACTERS - 500, brief=render(summary) or "(none)", digests=texts)
         try:
-            reply = self._gate.ask(rlm.lms[0], [{"role": "user", "content": prompt}])
+            reply = self._gateway.ask(rlm.lms[0], [{"role": "user", "content": prompt}])
         except BudgetSpent as error:
             self._spent = error.reason
             return []

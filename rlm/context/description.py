@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from rlm.context.excerpt import bounded_repr
-from rlm.context.lazy import is_lazy, is_text, lazy_parts
+from rlm.context.lazy import is_lazy, is_text, lazy_texts
 from rlm.errors import InvalidArgument
 
 _ADDRESS = re.compile(r"(s3|gs|az|abfs|memory|file)://\S+")
@@ -41,7 +41,7 @@ def describe(context: object) -> Description:
         return Description("str", name, len(context), count, f"a {name} of {size}")
     if is_lazy(context):
         return _describe_lazy(context, name)
-    access = _TEXTS if any(lazy_parts(context)) else ""
+    access = _TEXTS if any(lazy_texts(context)) else ""
     if isinstance(context, Mapping):
         keys = bounded_repr([key for key, _ in zip(context, range(50), strict=False)], 300)
         sentence = f"a {name} with {_count_nouns(len(context), 'key')}, first {keys}"

@@ -1,6 +1,7 @@
 """Find the lazy texts of a run, let them read ahead while it waits, and measure what code reads of them.
 
-A context, or the value of a custom tool, is plain data, a lazy text, or a dict or list with lazy texts in it.
+A context, or the value of a custom tool, is plain data, a lazy text, or a dict or list with lazy texts in it. A lazy
+text is a `LazyContext`: a `Monocontext`, or its documents as a lazy list or dict.
 """
 
 from __future__ import annotations
@@ -8,119 +9,125 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from monocontext.text.lazy_kinds import LazyContext, LazyText
-from rlm.context.text_parts import text_parts
+from rlm.context.text_parts import TextPart, text_parts
 
 if TYPE_CHECKING:
     from monocontext.engine.stats import Stats
 
-_MOST_DEPTH = 10  # lazy texts are looked for in dicts and lists that are nested no deeper
+_MOST_DEPTH = 10  # the deepest dict or list in which lazy texts are looked for
+
+Cost = dict[str, float]
+"""What reading cost: `gets` and `bytes`; of reads that code waited for also `hits` of the cache and `ms` waited."""
+
+Ranges = list[list[int]]
+"""Half-open ranges [start, stop) of characters."""
 
 
 def is_lazy(value: object) -> bool:
-    """Whether a value is a stored text, or a list or dict of documents, that is read where code looks."""
+    """Whether a value is a text in storage, or its documents as a list or dict, and is read only where code looks."""
     return isinstance(value, LazyContext)
 
 
 def is_text(value: object) -> bool:
-    """Whether a value is a `str` or stands in for one."""
+    """Whether a value is a `str`, or a lazy text that stands in for one."""
     return isinstance(value, (str, LazyText))
 
 
-def lazy_parts(value: object, depth: int = 0) -> Iterator[LazyContext]:
-    """The lazy texts in a value: the value itself, or those in its dicts and lists."""
+def lazy_texts(value: object, depth: int = 0) -> Iterator[LazyContext]:
+    """Yield the lazy texts in a value: the value itself, or those in its dicts and lists. `depth`: of the recursion."""
     if isinstance(value, LazyContext):
         yield value
     elif isinstance(value, (dict, list, tuple)) and depth < _MOST_DEPTH:
         for item in value.values() if isinstance(value, dict) else value:
-            yield from lazy_parts(item, depth + 1)
+            yield from lazy_texts(item, depth + 1)
 
 
-def thinking(parts: Iterable[LazyContext]) -> AbstractContextManager[object]:
-    """A context manager to enter while a run waits for a model: the time in which these texts read ahead."""
+def thinking(texts: Iterable[LazyContext]) -> AbstractContextManager[object]:
+    """Let texts read ahead while a run waits for a model. Returns a context manager that ends this when it is left."""
     stack = ExitStack()
-    for part in parts:
-        stack.enter_context(part.thinking())
+    for text in texts:
+        stack.enter_context(text.thinking())
     return stack
-
-
-Cost = dict[str, float]
-Ranges = list[list[int]]
 
 
 @dataclass(slots=True)
 class Reads:
-    """What was read while `ReadMeter.measure` was entered. Each field is None for a context without lazy texts."""
+    """What was read inside a block of `ReadMeter.measure`. Each field is None for a context without lazy texts."""
 
-    cost: Cost | None = None  # the cost: `gets`, `bytes`, `hits`, `ms` (milliseconds waited)
-    ahead: Cost | None = None  # the part that was read ahead: `gets`, `bytes`
-    ranges: Ranges | None = None  # the characters that were read, half-open; None for a context of several texts
+    cost: Cost | None = None
+    """The cost of all reads."""
+    ahead: Cost | None = None
+    """The part of it that was read ahead."""
+    ranges: Ranges | None = None
+    """The characters that were read, also by searches; None for a context of several texts."""
     handed: Ranges | None = None
-    """The characters that code received: slices, lines of hits, matches, passages; of several texts in a dict, they
-    count in `text_parts`."""
+    """The characters that code received: slices, lines of hits, matches, passages. Those of a dict of texts count as
+    in `text_parts`."""
 
 
 class ReadMeter:
     """Measures what is read of the lazy texts of a run."""
 
-    def __init__(self, context: object, parts: Iterable[LazyContext] = ()) -> None:
-        """`parts`: lazy texts besides the context, such as custom tools."""
-        self.parts = list({id(part): part for part in (*lazy_parts(context), *parts)}.values())  # all, each once
-        self._context = context if isinstance(context, LazyContext) else None
-        self._logs: list[tuple[int, Any]] = [
-            (part.start, part.text)
-            for part in (text_parts(context) if self.parts else ())
-            if isinstance(part.text, LazyContext)
-        ]
-        """The texts whose characters are told, with the offsets of their first ones."""
-        if self._context is not None:
-            self._logs = [(0, context)]
+    def __init__(self, context: object, tool_texts: Iterable[LazyContext] = ()) -> None:
+        """`tool_texts`: the lazy texts of custom tools."""
+        self.texts = list({id(text): text for text in (*lazy_texts(context), *tool_texts)}.values())
+        """All lazy texts, each once."""
+        self._context: LazyContext | None = None
+        self._logged_parts: list[TextPart] = []  # the parts of the context whose characters are recorded
+        if isinstance(context, LazyContext):
+            self._context, self._logged_parts = context, [TextPart(None, context, 0)]
+        elif self.texts:
+            self._logged_parts = [part for part in text_parts(context) if isinstance(part.text, LazyContext)]
 
     @contextmanager
     def measure(self) -> Iterator[Reads]:
-        """Yield the reads until the context ends, when they are filled in (no GET)."""
+        """Measure what is read inside the block (no GET). Yields an object whose fields are set at the block's end."""
         reads = Reads()
-        if not self.parts:
+        if not self.texts:
             yield reads
             return
-        cost, ahead = self.cost(), self._ahead()
-        read = self._context.reads_since()[0] if self._context is not None else 0
-        handed = [text.handed_since()[0] for _, text in self._logs]
+        cost_before, ahead_before = self.cost(), self._cost_ahead()
+        read_mark = self._context.reads_since()[0] if self._context is not None else None
+        handed_marks = [part.text.handed_since()[0] for part in self._logged_parts]
         yield reads
-        reads.cost, reads.ahead = cost_between(cost, self.cost()), cost_between(ahead, self._ahead())
+        reads.cost = cost_between(cost_before, self.cost())
+        reads.ahead = cost_between(ahead_before, self._cost_ahead())
         if self._context is not None:
-            reads.ranges = [list(pair) for pair in self._context.reads_since(read)[1]]
-        if self._logs:
+            reads.ranges = [list(pair) for pair in self._context.reads_since(read_mark)[1]]
+        if self._logged_parts:
             reads.handed = [
-                [offset + start, offset + stop]
-                for (offset, text), since in zip(self._logs, handed, strict=True)
-                for start, stop in text.handed_since(since)[1]
+                [part.start + start, part.start + stop]
+                for part, mark in zip(self._logged_parts, handed_marks, strict=True)
+                for start, stop in part.text.handed_since(mark)[1]
             ]
 
     def cost(self) -> Cost | None:
-        """The cost of reading so far."""
-        if not self.parts:
+        """The cost of all reads since the texts were opened; None without lazy texts."""
+        if not self.texts:
             return None
         stats = self._stats()
-        waited = round(1000 * sum(stat.wait_seconds for stat in stats), 3)
+        waited_ms = round(1000 * sum(counts.wait_seconds for counts in stats), 3)
         return {
-            "gets": sum(stat.gets for stat in stats), "bytes": sum(stat.bytes_fetched for stat in stats),
-            "hits": sum(stat.hits for stat in stats), "ms": waited,
+            "gets": sum(counts.gets for counts in stats), "bytes": sum(counts.bytes_fetched for counts in stats),
+            "hits": sum(counts.hits for counts in stats), "ms": waited_ms,
         }  # fmt: skip
 
     def _stats(self) -> list[Stats]:
-        """The counts of all texts; views of one text share theirs."""
-        return list({id(stats): stats for stats in (part.stats for part in self.parts)}.values())
+        """The counts of all texts. Views of one text share theirs, which are listed once."""
+        return list({id(stats): stats for stats in (text.stats for text in self.texts)}.values())
 
-    def _ahead(self) -> Cost:
+    def _cost_ahead(self) -> Cost:
         ahead = [stats.prefetch for stats in self._stats()]
-        return {"gets": sum(item.gets for item in ahead), "bytes": sum(item.bytes_fetched for item in ahead)}
+        return {
+            "gets": sum(counts.gets for counts in ahead), "bytes": sum(counts.bytes_fetched for counts in ahead)
+        }  # fmt: skip
 
 
 def cost_between(before: Cost | None, after: Cost | None) -> Cost | None:
-    """`after` minus `before`, rounded to 3 places; None if one is unknown."""
+    """`after` minus `before`, rounded to 3 decimal places; None if one is None."""
     if before is None or after is None:
         return None
     return {name: round(value - before.get(name, 0), 3) for name, value in after.items()}

@@ -1,4 +1,4 @@
-"""The texts of a context in whose characters sources are given, with their lines and documents."""
+"""List the texts of a context that an answer can cite, and look up the lines and documents of their characters."""
 
 from __future__ import annotations
 
@@ -10,54 +10,68 @@ from typing import Any
 
 from monocontext.text.lazy_kinds import LazyContext, LazyMapping, LazyText
 
-_WEB = re.compile(r"https?://[^\s<>\"]+")  # a URL that can be a link
+_WEB_URL = re.compile(r"https?://[^\s<>\"]+")  # "https://example.org/a?b=1", but not "example.org" or "https://a b"
 
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """A text that sources of an answer refer to. Offsets count its own characters."""
+    """One text of a context. The offsets that its methods take and return count its own characters."""
 
-    name: str | None  # its key in a dict of texts
-    text: Any  # a `str` or a `Monocontext`
-    start: int  # the offset of its first character, where the texts of a dict stand one after another
+    name: str | None
+    """Its key in a dict of texts; None if the context is one text."""
+    text: Any
+    """A `str` or a lazy text."""
+    start: int
+    """The offset of its first character in the context, in which the texts of a dict follow one another."""
 
-    def line_of(self, character: int) -> int:
-        """The number of the line with a character, from 1."""
-        text = self.text
-        return text.count("\n", 0, character) + 1 if isinstance(text, str) else len(text.view(0, character + 1).lines)
+    def overlap(self, start: int, stop: int) -> range:
+        """The offsets of this text that are in the range [start, stop) of the context; empty if none are."""
+        return range(max(0, start - self.start), min(len(self.text), stop - self.start))
 
-    def document_at(self, character: int) -> Any:
-        """The document with a character; None without documents."""
-        return None if (documents := self._documents()) is None else documents.at(character)
+    def line_of(self, offset: int) -> int:
+        """The number of the line with the character at `offset`, from 1 (1 GET, if the character is not cached)."""
+        if isinstance(self.text, str):
+            return self.text.count("\n", 0, offset) + 1
+        return len(self.text.view(0, offset + 1).lines)
 
-    def url_at(self, character: int) -> str | None:
-        """The web address of the document with a character, from its metadata (`url`) or its name."""
-        if (documents := self._documents()) is None or (document := documents.at(character)) is None:
+    def document_at(self, offset: int) -> Any:
+        """The document with the character at `offset`; None if there is none."""
+        documents = self._documents()
+        return None if documents is None else documents.at(offset)
+
+    def url_at(self, offset: int) -> str | None:
+        """The web address of the document with the character at `offset`: `url` in its metadata, else its name. None
+        if there is none."""
+        documents = self._documents()
+        document = None if documents is None else documents.at(offset)
+        if document is None:
             return None
         url = documents.metadata_of(document.number).get("url", document.name)
-        return url if isinstance(url, str) and _WEB.fullmatch(url) else None
+        return url if isinstance(url, str) and _WEB_URL.fullmatch(url) else None
 
-    def by_document(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
-        """A range, divided where documents begin and end."""
+    def split_by_document(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Yield the range [start, stop) in pieces, cut where a document begins or ends."""
         documents = self._documents()
-        edges = documents.edges(start + 1, stop) if documents is not None and start < stop else ()
-        for edge in edges:
-            yield start, edge
-            start = edge
+        cuts = documents.edges(start + 1, stop) if documents is not None and start < stop else ()
+        for cut in cuts:
+            yield start, cut
+            start = cut
         if start < stop:
             yield start, stop
 
     def _documents(self) -> Any:
-        """The documents of the text; None for a `str`, and for a text that is a part of another or derived from one."""
+        """The documents of the text; None for a `str`, a view of a part of a text, and a derived text."""
+        if isinstance(self.text, str):
+            return None
         try:
-            return None if isinstance(self.text, str) else self.text.documents
-        except ValueError:
+            return self.text.documents
+        except ValueError:  # a view or a derived text
             return None
 
 
 def text_parts(context: object) -> list[TextPart]:
-    """The texts that the sources of an answer refer to: the context itself, the text of its documents, or, if a value
-    of a dict is lazy, its texts one after another. Empty for other contexts."""
+    """The texts of a context: the context itself, the text of its documents, or the texts of a dict in which one is
+    lazy. Empty for any other context."""
     if isinstance(context, (str, LazyText)):
         return [TextPart(None, context, 0)]
     if isinstance(context, (LazyMapping, LazyContext)):

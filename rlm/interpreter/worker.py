@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from rlm.context.lazy import lazy_parts
+from rlm.context.lazy import lazy_texts
 from rlm.runners.local import cell_traceback
 
 HOST_PREFIX = "_interpreter_"  # before the name of a function that serves `WorkerNamespace`
@@ -46,7 +46,7 @@ class WorkerNamespace:
             **{name.removeprefix(OWN_PREFIX): value for name, value in for_code.items()},
         }  # fmt: skip
         # The runner's builtins include those of the patch already.
-        for part in lazy_parts(list(host.values())):
+        for part in lazy_texts(list(host.values())):
             names = part.repl_namespace().names
             self.namespace |= {name: value for name, value in names.items() if not hasattr(builtins, name)}
 

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from rlm.calls.waiting import CellClock
 from rlm.context.excerpt import bounded_repr, shorten
-from rlm.context.lazy import is_text, lazy_parts
+from rlm.context.lazy import is_text, lazy_texts
 from rlm.errors import AnswerRefused, LLMError
 from rlm.runners import cell_thread
 from rlm.runners.answers import Answers, FinalAnswer
@@ -60,7 +60,7 @@ class LocalRunner:
         self._thread = thread or cell_thread.CellThread()
         self._after_cell = after_cell
         self._namespace: dict[str, Any] = {"__name__": "__main__"}
-        texts = list(lazy_parts([context, *(names or {}).values()]))
+        texts = list(lazy_texts([context, *(names or {}).values()]))
         self._answers = Answers(context, self._namespace, texts)
         lazy_names: dict[str, Any] = {}  # the functions with which code reads lazy texts as if they were str
         for text in texts:

@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Any
 
 from monocontext.text.lazy_kinds import LazyContext, LazyText
-from rlm.context.lazy import lazy_parts
+from rlm.context.lazy import lazy_texts
 from rlm.errors import ChannelAbuse
 
 _MOST_DEPTH = 50  # deepest nesting of a value
@@ -100,7 +100,7 @@ def take_texts_out(value: Any, texts: list[LazyContext]) -> Any:
         number = next((number for number, text in enumerate(texts) if text is value), len(texts))
         texts[number:] = texts[number:] or [value]
         return "text", number
-    if not any(lazy_parts(value)):
+    if not any(lazy_texts(value)):
         return "plain", value
     if isinstance(value, dict):
         return "dict", [(key, take_texts_out(item, texts)) for key, item in value.items()]

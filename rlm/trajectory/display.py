@@ -26,7 +26,7 @@ class Display:
     def __init__(self, *, shown: bool) -> None:
         self._shown = shown
         self._console = Console(stderr=True)
-        self._gate: Gateway | None = None
+        self._gateway: Gateway | None = None
         self._live: Live | None = None
         self._written = 0
         self._spinner = Spinner("dots")
@@ -41,9 +41,9 @@ class Display:
         if self._live:
             self._live.stop()
 
-    def watch(self, gate: Gateway) -> None:
+    def watch(self, gateway: Gateway) -> None:
         """Show the calls and costs of this gateway in the live line."""
-        self._gate = gate
+        self._gateway = gateway
 
     def delta(self, delta: str) -> None:
         """Count a piece of the root's reply in the live line."""
@@ -61,9 +61,9 @@ class Display:
 
     def _render(self) -> Any:
         parts = [f"the model has written {self._written:,} characters" if self._written else "waiting"]
-        if self._gate:
-            usage = self._gate.usage
-            parts += [f"{self._gate.elapsed():.0f} s", f"{usage.calls} calls", f"{usage.tokens:,} tokens"]
+        if self._gateway:
+            usage = self._gateway.usage
+            parts += [f"{self._gateway.elapsed():.0f} s", f"{usage.calls} calls", f"{usage.tokens:,} tokens"]
             if usage.dollars:
                 parts.append(f"${usage.dollars:.3f}")
         self._spinner.update(text=Text(" · ".join(parts), style="dim"))

@@ -1,7 +1,7 @@
-"""Look up the sources that a model claims for its answer, and list the ranges of the context that its code has read.
+"""Look up the sources that a model claims for its answer, and list the ranges of the context that its code received.
 
-A claimed range must be inside the text, and a claimed quote must occur in what the run has read; a note says which
-claims are left out, and why. Only what the model claims is listed as a source.
+A claimed range must be inside the text, and a claimed quote must occur in what the run has read. A note says which
+claims are left out, and why. Nothing else is listed as a source.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ class Source(Read):
     text: str
     """The text; head and tail of a long one."""
     generation: int | None = None
-    """The generation of a context in storage."""
+    """The generation of the context; None for a text that is not in storage."""
     sha256: str = ""
-    """SHA-256 of the characters as UTF-8."""
+    """SHA-256 of the text's UTF-8, in hex."""
     url: str | None = None
-    """The web address of the document, from its metadata or its name."""
+    """The web address of the document, from its metadata or its name; None if it has none."""
 
     @property
     def reference(self) -> str:
@@ -101,18 +101,18 @@ class _PartRange:
 
 
 class _ClaimRefused(ValueError):
-    """A claim does not hold; the message says why."""
+    """A claim names no source; the message says why."""
 
 
 def cite(context: object, claims: Sequence[Claim], read: Sequence[Range] | None) -> tuple[list[Source], list[str]]:
-    """Look up the sources that a model claims. Returns those that hold, and a note on each claim that does not. `read`:
-    the ranges that the run has read, where quotes are looked for; None for a context that does not record them. Costs
-    one GET for each source that is not in the cache."""
+    """Look up the sources that a model claims. Returns those that it found, and a note on each other claim. `read`: the
+    ranges that the run has read, in which quotes are searched; None for a context that does not record them. Costs 1
+    GET for each source that is not in the cache."""
     if not claims:
         return [], []
     parts = text_parts(context)
     if not parts:
-        return [], ["sources of a context that is no text are not checked: none is shown"]
+        return [], ["the context is not a text, so the sources of the answer are neither checked nor shown"]
     sources, notes = [], []
     for number, claim in enumerate(claims, 1):
         try:
@@ -124,13 +124,14 @@ def cite(context: object, claims: Sequence[Claim], read: Sequence[Range] | None)
 
 
 def reads_of(context: object, handed: Sequence[Range]) -> list[Read]:
-    """The first `MOST_READS` reads of ranges that code was handed, one for each document that a range touches. Costs
-    the GETs of the pages of documents and of frames that are no longer in the cache."""
+    """The first `MOST_READS` reads, in order: the ranges that code received, cut where documents begin and end. Costs
+    GETs for frames that are no longer in the cache, and 1 GET for each 4,096 documents."""
     reads: list[Read] = []
     parts = text_parts(context)
     for start, stop in handed:
         for part in parts:
-            for first, last in part.by_document(max(0, start - part.start), min(len(part.text), stop - part.start)):
+            offsets = part.overlap(start, stop)
+            for first, last in part.split_by_document(offsets.start, offsets.stop):
                 if len(reads) == MOST_READS:
                     return reads
                 reads.append(_read_of(_PartRange(part, first, last)))
@@ -138,7 +139,8 @@ def reads_of(context: object, handed: Sequence[Range]) -> list[Read]:
 
 
 def _locate(parts: Sequence[TextPart], claim: Claim, read: Sequence[Range] | None, *, is_whole: bool) -> _PartRange:
-    """The range of a claim. `is_whole`: the context is one text, so ranges can be cited. Raises _ClaimRefused."""
+    """The range that a claim names. `is_whole`: the context is one text, so that its offsets can be cited. Raises
+    _ClaimRefused."""
     if claim is None:
         raise _ClaimRefused("it must be a pair (start, stop) of characters, or a quote")
     if isinstance(claim, str):
@@ -154,19 +156,19 @@ def _locate(parts: Sequence[TextPart], claim: Claim, read: Sequence[Range] | Non
 
 
 def _locate_quote(parts: Sequence[TextPart], quote: str, read: Sequence[Range] | None) -> _PartRange:
-    """The first place of a quote in the ranges `read`; in all of the parts if that is None. Raises _ClaimRefused."""
+    """The first occurrence of a quote in the ranges `read`; in all parts if that is None. Raises _ClaimRefused."""
     remaining = _MOST_SEARCHED
     for start, stop in [(0, sys.maxsize)] if read is None else read:
         for part in parts:
-            first, last = max(0, start - part.start), min(len(part.text), stop - part.start)
-            if first >= last:
+            offsets = part.overlap(start, stop)
+            if not offsets:
                 continue
             if remaining <= 0:
                 raise _ClaimRefused(f"{quote[:80]!r} is not in the {_MOST_SEARCHED:,} characters that were searched")
-            offset = part.text.find(quote, first, last)
+            offset = part.text.find(quote, offsets.start, offsets.stop)
             if offset >= 0:
                 return _PartRange(part, offset, offset + len(quote))
-            remaining -= last - first
+            remaining -= len(offsets)
     raise _ClaimRefused(f"{quote[:80]!r} is not in {'the context' if read is None else 'what the run has read'}")
 
 

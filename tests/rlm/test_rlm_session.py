@@ -283,8 +283,8 @@ def test_closing_ends_the_question_under_way_and_no_other_begins(runner: str) ->
 
 def test_closing_as_a_question_begins_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     session = RLM(lm=(lm := ScriptedLM([])), runner="local").session("the text")
-    renew = session.gate.renew
-    monkeypatch.setattr(session.gate, "renew", lambda usage: (session.close(), renew(usage)))
+    renew = session.gateway.renew
+    monkeypatch.setattr(session.gateway, "renew", lambda usage: (session.close(), renew(usage)))
     with pytest.raises(InvalidArgument, match="closed: begin another"):
         session.ask("q")
     assert lm.calls == []

@@ -1,4 +1,4 @@
-"""The gate: backoff with jitter, Retry-After, the cache of sub-answers."""
+"""The gateway: backoff with jitter, Retry-After, the cache of sub-answers."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def test_a_demanded_wait_is_kept_up_to_the_budget(
     slept: list[float], seconds: float, budget: float | None, waits: bool
 ) -> None:
     lm = ScriptedLM([RateLimited("later", retry_after_seconds=seconds), "done"])
-    gate = Gateway(Usage(), Budget(iterations=None, seconds=budget))
+    gateway = Gateway(Usage(), Budget(iterations=None, seconds=budget))
     if waits:
-        assert gate.ask(lm, ASK).text == "done"
+        assert gateway.ask(lm, ASK).text == "done"
         assert seconds <= slept[0] <= seconds + 0.25
     else:
         with pytest.raises(RateLimited):
-            gate.ask(lm, ASK)
+            gateway.ask(lm, ASK)
 
 
 @pytest.mark.parametrize(
@@ -90,15 +90,15 @@ def test_a_demanded_wait_is_kept_up_to_the_budget(
     ids=lambda value: str(value)[:20],
 )  # fmt: skip
 def test_a_prompt_that_the_endpoint_cut_to_a_usual_window_is_too_long(prompt: str, counted: int, cut: bool) -> None:
-    sub, gate = ScriptedLM([]), Gateway(Usage())
+    sub, gateway = ScriptedLM([]), Gateway(Usage())
     sub.complete = lambda *_, **__: Reply("yes", counted, 1, "m")  # type: ignore[method-assign]
-    ask = partial(gate.ask, sub, [{"role": "user", "content": prompt}], whole=True)
+    ask = partial(gateway.ask, sub, [{"role": "user", "content": prompt}], whole=True)
     if not cut:
         assert ask().text == "yes"
         return
     with pytest.raises(PromptTooLong, match="num_ctx") as caught:
         ask()
-    assert (caught.value.window_tokens, gate.usage.input_tokens) == (counted, counted)  # it was paid
+    assert (caught.value.window_tokens, gateway.usage.input_tokens) == (counted, counted)  # it was paid
 
 
 def test_a_root_whose_prompt_was_cut_shortens_its_history() -> None:

@@ -62,7 +62,7 @@ def test_a_failed_slot_raises_after_all_have_ended_and_is_never_a_string() -> No
     assert calls.drain() == ()
     with pytest.raises(LLMError, match=r"no luck with b$"):  # there are no other answers
         calls.llm_query_batched(["b", "b"])
-    spent = SubCalls(ScriptedLM(["A"]), usage, gate=Gateway(usage, Budget(iterations=None, calls=3)))
+    spent = SubCalls(ScriptedLM(["A"]), usage, gateway=Gateway(usage, Budget(iterations=None, calls=3)))
     with pytest.raises(LLMError, match=r"answer from what you have$"):  # nor may the calls be made again
         spent.llm_query_batched(["a", "b"])
 
@@ -82,7 +82,7 @@ def test_what_is_no_prompt_is_a_type_error_before_any_call() -> None:
 @pytest.mark.slow
 def test_what_is_remembered_of_failed_calls_is_bounded() -> None:
     """They cost nothing that a budget counts, and a cell may make them without end."""
-    calls = SubCalls(ScriptedLM(["a"]), Usage(), gate=Gateway(Usage(), Budget(calls=1)))
+    calls = SubCalls(ScriptedLM(["a"]), Usage(), gateway=Gateway(Usage(), Budget(calls=1)))
     calls.llm_query("x" * 50_000)
     for _ in range(10_050):
         with pytest.raises(LLMError):

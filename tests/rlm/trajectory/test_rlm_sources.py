@@ -117,7 +117,7 @@ def test_a_context_that_is_no_text_or_cannot_be_read_back_keeps_the_answer() -> 
     assert "the sources of the answer could not be read back: OSError: gone" in completion.notes
     listed = ask(["a", "b"], repl("FINAL('it', sources=[(0, 1)])"))
     assert (listed.answer, listed.sources) == ("it", ())
-    assert any("no text" in note for note in listed.notes)
+    assert any("the context is not a text" in note for note in listed.notes)
 
 
 def test_run_cite_prints_them_and_cite_tells_whether_they_stand(
