@@ -182,7 +182,9 @@ class Loop:
 
         recorded_turn = turn if self._is_top else None
         with thinking(self._meter.texts) if self._meter.texts else nullcontext():
-            reply = self._gateway.ask(setup.root, messages, model=setup.root_model, on_delta=on_delta, turn=recorded_turn)
+            reply = self._gateway.ask(
+                setup.root, messages, model=setup.root_model, on_delta=on_delta, turn=recorded_turn
+            )
             if not streamed:
                 on_delta(reply.text)
         return reply

@@ -209,7 +209,7 @@ class RLM:
         if recording and recording.metadata.get("query") != query:
             raise TrajectoryError(f"{trajectory} records the run of another question: give another path")
         with closing(Session(setup, context, path=trajectory)) as session:
-            return session.go_on(recording, whole_bytes) if recording else session.ask(query)
+            return session.resume(recording, whole_bytes) if recording else session.ask(query)
 
     async def acompletion(self, query: str, context: object = None) -> Completion:
         """`completion`, without blocking the event loop: the run has its own thread, and `on_step` is called there. If
@@ -255,7 +255,7 @@ class RLM:
                 raise TrajectoryError(f"the context of this run, a {kind}{location}, is missing: pass it as `context`")
             context = metadata.get("context_value")
         with Session(self._setup, context, path=path) as session:
-            return session.go_on(recording, whole_bytes)
+            return session.resume(recording, whole_bytes)
 
     @classmethod
     def resume_run(cls, path: str | os.PathLike[str], context: object = _NOT_GIVEN, **options: Any) -> Completion:

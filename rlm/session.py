@@ -1,4 +1,4 @@
-"""Answer questions in a row, in one namespace over one context. A run is a session of one question."""
+"""Answer questions, one after another, in one namespace over one context. A run is a session with one question."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rlm.calls.records import ChildRun
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
 from rlm.context.description import check_context, describe
-from rlm.context.lazy import ReadMeter, cost_between, lazy_texts
+from rlm.context.lazy import Cost, ReadMeter, cost_between, lazy_texts
 from rlm.errors import BudgetSpent, ChannelAbuse, InvalidArgument, LLMError, TrajectoryError
 from rlm.loop import Loop, Setup
 from rlm.models.lm import Message
@@ -35,16 +35,15 @@ from rlm.trajectory.source import Read, Source, cite, reads_of
 from rlm.trajectory.step import Step
 from rlm.trajectory.trajectory import Trajectory
 
-# The largest context that a trajectory holds itself, so that small runs can be resumed from it alone.
-_COPIED_CHARACTERS = 100_000
-_CHARACTERS_PER_TOKEN = 8  # more than any text of words has: a longer question cannot fit into a window
+_COPIED_CHARACTERS = 100_000  # the largest context that is copied into a trajectory, which then can be resumed alone
+_MOST_CHARACTERS_PER_TOKEN = 8  # more than prose or code has: a longer question cannot fit into a window
 
 
 class Session:
-    """Questions in a row over one context. Variables persist, and the model sees the earlier questions and answers.
+    """A conversation about one context. Variables persist, and the model sees earlier questions and answers.
 
-    Each question has the whole budget of its RLM. One question at a time: a second thread waits. Close it, or use it in
-    `with`, to end code that still runs.
+    Each question has the whole budget of the RLM. Questions are answered one at a time: a second thread waits. Close
+    the session, or use it in `with`, to end code that still runs.
     """
 
     def __init__(
@@ -52,16 +51,16 @@ class Session:
         path: str | os.PathLike[str] | None = None, source: str | None = None,
     ) -> None:  # fmt: skip
         """- `setup`: the settings of the RLM
-        - `context`: that of all questions
-        - `parent`, `depth`: the gateway of the parent run and the depth, for a child run
-        - `path`: the trajectory to continue
-        - `source`: the origin of the context, for the record
+        - `context`: what all questions are about
+        - `parent`, `depth`: of a child run, the gateway of its parent, and its depth from 2
+        - `path`: the trajectory file, in place of that of `setup`
+        - `source`: where the context came from, to be recorded
         """
         self._setup, self._source, self._depth = setup, source, depth
         self.context = context
-        """The context of all questions."""
+        """What all questions are about."""
         self._is_top = parent is None
-        if self._is_top:  # code of a model must not learn which files this machine has
+        if self._is_top:  # for a child run, the error would tell the model which files this machine has
             check_context(context)
         self._description = describe(context)
         target = path or (setup.target if self._is_top else None)
@@ -78,23 +77,23 @@ class Session:
         )  # fmt: skip
         tools, tool_lines = setup.tools, setup.tool_lines
         if self._meter.texts:
-            functions = {name: tool for part in lazy_texts(context) for name, tool in part.repl_tools().items()}
-            offered, lines = describe_tools(functions)
-            tools, tool_lines = {**offered, **tools}, (*lines, *tool_lines)
+            functions = {name: tool for text in lazy_texts(context) for name, tool in text.repl_tools().items()}
+            text_tools, text_tool_lines = describe_tools(functions)
+            tools, tool_lines = {**text_tools, **tools}, (*text_tool_lines, *tool_lines)
         self._runner = make_runner(
             setup.runner, context, self._subcalls, cell_timeout=setup.cell_timeout, output_limit=setup.output_limit,
             names=tools, **setup.runner_options,
         )  # fmt: skip
-        self._system = system_prompt(
+        self._system_prompt = system_prompt(
             self._description, prompt_characters=setup.prompt_characters, output_limit=setup.output_limit,
             children=may_spawn, tools=tool_lines,
         )  # fmt: skip
-        self._messages: list[Message] = []
-        self._turns = 0
-        self._broken_off = False  # whether the last question ended with an exception
+        self._messages: list[Message] = []  # the conversation so far; empty before the first question
+        self._turns = 0  # the turns of all questions so far
+        self._was_interrupted = False  # whether the last question ended with an exception
         self._is_closed = False
         self._lock = threading.Lock()  # held while a question is answered
-        self._cancelled: threading.Event | None = None  # the event of that question, if it has one
+        self._cancelled: threading.Event | None = None  # the event that cancels this question, if its caller gave one
         self._loop = Loop(
             setup, context, self._runner, self.gateway, self._subcalls, self._meter, is_top=self._is_top,
             to_read=self._description.kind != "nothing" and self._description.length != 0,
@@ -107,7 +106,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """End the runner, and a question that is under way. Completions can still be read."""
+        """End the runner, and a question in progress. Completions can still be read."""
         self._is_closed = True
         if self._is_top and self._lock.locked():  # a child run has the gateway of its parent
             self.gateway.stop("cancelled")
@@ -115,84 +114,88 @@ class Session:
 
     @property
     def path(self) -> Path | None:
-        """The file of the trajectory, if there is one."""
+        """The file of the trajectory; None if nothing is recorded."""
         return self._trajectory.path
 
     def ask(self, query: str, *, cancelled: threading.Event | None = None) -> Completion:
-        """Answer one question; a second thread waits until the first has its answer. `cancelled`: an event for
-        `cancel`; if it is set before the question has its turn, BudgetSpent is raised.
+        """Answer one question. A second thread waits until the first has its answer.
 
-        Raises LLMError when the root model fails, TypeError for a question that is not a str, and InvalidArgument for
-        one that is empty or longer than the model's window.
+        `cancelled`: the event to give to `cancel`, which ends this question with its best answer. Raises LLMError when
+        the root model fails, BudgetSpent when the question is cancelled before it begins, TypeError for a question that
+        is not a str, and InvalidArgument for one that is empty or longer than the model's window.
         """
-        order = "the order is completion(query, context)"
+        advice = "the order is completion(query, context)"
         if not isinstance(query, str):
-            raise TypeError(f"the question must be a str, not {type(query).__name__}: {order}")
+            raise TypeError(f"the question must be a str, not {type(query).__name__}: {advice}")
         if not query.strip():
             raise InvalidArgument("the question is empty: ask something about the context")
-        if len(query) > self._setup.window_tokens * _CHARACTERS_PER_TOKEN:
-            fits = f"more than the model's window of {self._setup.window_tokens:,} tokens"
-            raise InvalidArgument(f"the question has {len(query):,} characters, {fits}: {order}")
+        if len(query) > self._setup.window_tokens * _MOST_CHARACTERS_PER_TOKEN:
+            too_long = f"more than the model's window of {self._setup.window_tokens:,} tokens"
+            raise InvalidArgument(f"the question has {len(query):,} characters, {too_long}: {advice}")
         with self._lock:
             self._cancelled = cancelled
             if self._is_top:
                 self.gateway.renew(Usage(self._setup.prices))
-            if self._is_closed:  # looked at after `renew`, which forgets that `close` has stopped the gateway
+            if self._is_closed:  # checked after `renew`, which undoes the stop of the gateway by `close`
                 raise InvalidArgument("this session is closed: begin another one")
             if cancelled and cancelled.is_set():
                 raise BudgetSpent("the question was cancelled", reason="cancelled")
-            is_later = bool(self._messages)
-            if is_later:
+            is_follow_up = bool(self._messages)
+            if is_follow_up:
                 lost = self._runner.run(prompts.CLEAR_DRAFT_CODE).stderr
-                self._messages.append(prompts.next_question(query, broken_off=self._broken_off, lost=lost))
+                self._messages.append(prompts.next_question(query, broken_off=self._was_interrupted, lost=lost))
                 self._trajectory.reopen()
             else:
-                self._messages = opening_messages(query, self._description, self._system)
+                self._messages = opening_messages(query, self._description, self._system_prompt)
                 self._trajectory.begin(self._metadata(query))
-            return self._finish(query, is_later=is_later)
+            return self._run_turns(query, is_follow_up=is_follow_up)
 
     def cancel(self, cancelled: threading.Event) -> None:
-        """End the question that was asked with this event, and no other; one that waits never begins."""
+        """End the question that was asked with this event. If it still waits for another question, it never begins."""
         cancelled.set()
         if self._cancelled is cancelled:
             self.gateway.stop("cancelled")
 
-    def go_on(self, recording: Recording, whole_bytes: int) -> Completion:
-        """Continue a run that was interrupted, or that ended at a limit which is higher now.
+    def resume(self, recording: Recording, whole_bytes: int) -> Completion:
+        """Continue a run that was interrupted, or that ended at a limit which is higher now; recorded calls are not
+        paid again. A run that ended otherwise returns its completion.
 
-        Recorded calls are not paid again. A run that ended otherwise gives its completion. `whole_bytes`: the length of
-        the complete lines in the trajectory's file. Raises TrajectoryError for a recording over another context.
+        `whole_bytes`: the length of the complete lines in the trajectory's file. Raises TrajectoryError for a context
+        of another length than the recorded one, and LLMError when the root model fails.
         """
         with self._lock:
-            recorded = recording.metadata["context"].get("length")
-            if recorded != self._description.length:
+            recorded_length, length = recording.metadata["context"].get("length"), self._description.length
+            if recorded_length != length:
                 raise TrajectoryError(
-                    f"the trajectory was recorded over a context of length {recorded}, and this one has length "
-                    f"{self._description.length}: give the same context"
+                    f"the trajectory was recorded over a context of length {recorded_length}, and this one has length "
+                    f"{length}: give the same context"
                 )
             self._trajectory.resume([recording.metadata, *recording.iterations], whole_bytes)
             recording.reopen(self._setup.budget)
             usage = Usage(self._setup.prices)
-            if recording.iterations and not recording.open_lines:  # it has ended
+            has_ended = bool(recording.iterations) and not recording.open_lines
+            if has_ended:
                 count_lines(recording.iterations, usage)
                 return self._completion(
-                    recording.steps()[-1], own_turns(recording.iterations), usage, None, recording.seconds
-                )
+                    recording.steps()[-1], turns=own_turns(recording.iterations), usage=usage, io=None,
+                    seconds=recording.seconds,
+                )  # fmt: skip
             self.gateway.paid = recording
             recording.count_into(usage)
             self.gateway.renew(usage, turns=recording.turns, seconds=recording.seconds)
             query = str(recording.metadata["query"])
-            if not recording.open_lines:
-                self._messages = opening_messages(query, self._description, self._system)
-                return self._finish(query)
+            if not recording.iterations:
+                self._messages = opening_messages(query, self._description, self._system_prompt)
+                return self._run_turns(query)
             steps = recording.steps()
             self._run_again(steps)
             self._turns = len(steps) - len(recording.open_lines)
             self._messages = prompts.messages_after(steps[-1], self._loop.window)
-            return self._finish(str(recording.open_lines[0].get("question", query)), steps[self._turns :])
+            query = str(recording.open_lines[0].get("question", query))
+            return self._run_turns(query, steps[self._turns :])
 
     def _metadata(self, query: str) -> dict[str, Any]:
-        """The first line of the trajectory: the settings of the RLM, the first question, and its context."""
+        """The first line of the trajectory: the settings of the RLM, the first question, facts about the context."""
         facts, context = self._description, self.context
         metadata: dict[str, Any] = {**self._setup.metadata, "query": query, "started_at": time.time(), "context": {
             "uri": facts.uri, "type": facts.type_name, "lines": facts.lines, "length": facts.length,
@@ -212,49 +215,51 @@ class Session:
         return metadata
 
     def _run_again(self, steps: Sequence[Step]) -> None:
-        """Run the cells of recorded turns again, which restores the namespace; their calls are not paid again."""
+        """Run the cells of recorded turns again to restore the namespace. Their calls are not paid again."""
         for step in steps:
             for number, cell in enumerate(step.cells, 1):
                 if cell.result.stderr == notices.CUT_NOT_RUN:
                     continue
                 printed = self._runner.run(cell.code).stdout
                 if printed != cell.result.stdout.removesuffix(prompts.CUT_AND_RUN):
-                    self.gateway.note(f"block {number} of turn {step.iteration} printed something else when it ran again")
+                    self.gateway.note(
+                        f"block {number} of turn {step.iteration} printed something else when it ran again"
+                    )
             if step.final_answer is not None:
                 self._runner.run(prompts.CLEAR_DRAFT_CODE)
             self._loop.window = self._loop.window.after(step.prompt, step.reply)
         self._loop.has_run = any(statements_of(cell.code) for step in steps for cell in step.cells)
 
-    def _finish(self, query: str, earlier: Sequence[Step] = (), *, is_later: bool = False) -> Completion:
-        """Run the turns of a question until it ends; `earlier` are its turns that were run before. `is_later`: the
-        question is not the one in the metadata line, and stands in the line of its first turn."""
+    def _run_turns(self, query: str, earlier: Sequence[Step] = (), *, is_follow_up: bool = False) -> Completion:
+        """Run the turns of a question until it ends. `earlier`: its turns before it was interrupted. `is_follow_up`:
+        the metadata line has an earlier question, so this one is recorded with its first turn."""
         setup, steps, turns_before = self._setup, list(earlier), self._turns
         cost_before = self._meter.cost() if self._meter.texts else None
-        self._broken_off = True
+        self._was_interrupted = True
         try:
             for step in self._loop.run(query, self._messages, turns_before, earlier):
-                question = query if is_later and not steps else None
+                question = query if is_follow_up and not steps else None
                 steps.append(step)
-                places: tuple[Sequence[Source], Sequence[Read]] = (), ()
+                sources: Sequence[Source] = ()
+                reads: Sequence[Read] = ()
                 if step.reason is not None and self._is_top and (step.claims or self._meter.texts):
-                    places = self._find_places(steps)
-                self._trajectory.add(step, self.gateway.usage, question, *places)
+                    sources, reads = self._find_sources_and_reads(steps)
+                self._trajectory.add(step, self.gateway.usage, question, sources, reads)
                 self._turns = step.iteration
                 if setup.on_step and self._is_top:
                     setup.on_step(step)
         except BaseException:
             if self._is_top:
-                self.gateway.stop("cancelled")  # batches and child runs under way make no more calls
+                self.gateway.stop("cancelled")  # batches and child runs in progress make no more calls
             raise
-        self._broken_off = False
-        last = steps[-1]
-        turns = sum(step.reason != "max_iterations" for step in steps)  # a forced answer is no turn
-        io = cost_between(cost_before, self._meter.cost()) if self._meter.texts else None
-        return self._completion(last, turns, self.gateway.usage, io, self.gateway.elapsed())
+        self._was_interrupted = False
+        turns = sum(step.reason != "max_iterations" for step in steps)  # a forced answer is not a turn
+        io = cost_between(cost_before, self._meter.cost()) if cost_before else None
+        seconds = self.gateway.elapsed()
+        return self._completion(steps[-1], turns=turns, usage=self.gateway.usage, io=io, seconds=seconds)
 
-    def _completion(
-        self, last: Step, turns: int, usage: Usage, io: dict[str, float] | None, seconds: float
-    ) -> Completion:
+    def _completion(self, last: Step, *, turns: int, usage: Usage, io: Cost | None, seconds: float) -> Completion:
+        """The result of the question that the step `last` ended."""
         notes = [self._trajectory.warning] if self._trajectory.warning else []
         if self._is_top:
             notes += self.gateway.take_notes()
@@ -268,16 +273,16 @@ class Session:
             reads=tuple(map(Read.from_dict, line.get("reads", ()))),
         )  # fmt: skip
 
-    def _find_places(self, steps: Sequence[Step]) -> tuple[list[Source], list[Read]]:
-        """The sources of the answer of the last step, and what code was handed in all; notes what is left out."""
+    def _find_sources_and_reads(self, steps: Sequence[Step]) -> tuple[list[Source], list[Read]]:
+        """The sources of the answer in the last step, and what code received in all. A note says what is left out."""
         cells = [cell for step in steps for cell in step.cells]
         read = [(start, stop) for cell in cells for start, stop in cell.ranges or ()]
         handed = [(start, stop) for cell in cells for start, stop in cell.handed or ()]
-        are_known = any(cell.ranges is not None for cell in cells)
+        has_ranges = any(cell.ranges is not None for cell in cells)
         try:
-            sources, notes = cite(self.context, steps[-1].claims, union(read) if are_known else None)
+            sources, notes = cite(self.context, steps[-1].claims, union(read) if has_ranges else None)
             reads = reads_of(self.context, union(handed))
-        except Exception as exc:  # a context is any object: whatever its reading raises, the answer is there
+        except Exception as exc:  # a context of any class may raise anything; the answer is kept
             sources, reads = [], []
             notes = [f"the sources of the answer could not be read back: {type(exc).__name__}: {exc}"]
         for note in notes:
@@ -285,13 +290,14 @@ class Session:
         return sources, reads
 
     def _spawn(self, query: str, context: object, model: str | None) -> ChildRun:
-        """Run a child with a namespace of its own and the gateway of this run."""
+        """Run a child with a namespace of its own, within the budget of this run. `model`: its root model, by default
+        that of this run."""
         setup = replace(self._setup, root_model=model or self._setup.root_model)
+        completion: Completion | None = None
         with Session(setup, context, parent=self.gateway, depth=self._depth + 1) as child:
-            answer, reason = "", None
             try:
                 completion = child.ask(query)
-                answer, reason, error = completion.answer, completion.reason, _why_no_answer(completion)
+                error = _failure_of(completion)
             except LLMError as exc:
                 error = exc
             except ChannelAbuse as exc:
@@ -300,18 +306,19 @@ class Session:
         usage = Usage(setup.prices)
         count_lines(lines, usage)
         turns = [{key: value for key, value in line.items() if key != "prompt"} for line in lines]
-        return ChildRun("" if error else answer, usage, turns, reason, error)
+        answer = completion.answer if completion and not error else ""
+        return ChildRun(answer, usage, turns, completion.reason if completion else None, error)
 
 
-def _why_no_answer(child: Completion) -> LLMError | None:
-    """Why the end of a child run is a failed call; None if it has an answer."""
+def _failure_of(child: Completion) -> LLMError | None:
+    """The error of a child run that ended without an answer of its own; None if it has one."""
     if child.reason not in ("answer", "max_iterations", "repetition"):
         return BudgetSpent(f"the child run ended early: {describe_end(child.reason)}", reason=child.reason)
     return None if child.answer else LLMError(f"the child run ended without an answer ({child.reason})")
 
 
 def _copy_if_small(context: object) -> object:
-    """A copy of a list or dict for the record, if it has at most 100,000 plain characters; else None."""
+    """A copy of a list or dict that JSON holds exactly, in at most 100,000 characters; None for anything else."""
     if not isinstance(context, (list, dict)) or len(context) > 1_000:
         return None
     items = context.values() if isinstance(context, dict) else context
@@ -321,4 +328,5 @@ def _copy_if_small(context: object) -> object:
         text = json.dumps(context)
     except (TypeError, ValueError, RecursionError):
         return None
-    return json.loads(text) if len(text) <= _COPIED_CHARACTERS and json.loads(text) == context else None
+    copy = json.loads(text) if len(text) <= _COPIED_CHARACTERS else None
+    return copy if copy == context else None
