@@ -1,4 +1,8 @@
-"""Find the answer in the words of a reply: in any turn, in the reply to the last call, or when no call is left."""
+"""Find the answer that a reply gives in words, not by code.
+
+`WrittenAnswers` has three methods, each more lenient than the one before: `read` for a reply in any turn, `find_forced`
+for the reply to the last call, which demands an answer, and `find_partial` for a run that ends without that call.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import ast
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from rlm.errors import AnswerRefused
 from rlm.models.lm import Message
@@ -19,39 +24,53 @@ from rlm.runners.syntax import assigned_names, call_of, compiles, gives_answer
 from rlm.runners.text_final import TextFinal
 from rlm.trajectory.step import Step
 
-_NO_ANSWER = (faults.TAKEN_BACK, faults.TO_COME)  # the model itself says that it gives none
-_FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})\w*[ \t]*$", re.MULTILINE)
+_NO_ANSWER = (faults.TAKEN_BACK, faults.TO_COME)  # the model itself says that it gives no answer
+_FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})\w*[ \t]*$", re.MULTILINE)  # "```python", "~~~"; not "``` x = 1"
 _BEFORE_ANSWER = re.compile(r"[ \t]+(?=(?:FINAL|FINAL_VAR|SUBMIT)\([^\n]*\)[*_`. \t]*$)", re.MULTILINE)
-"""The space before an answer that ends its line."""
+"""The space before an answer that ends its line: in "So it is FINAL(3).", but not in "FINAL(3) is it"."""
+_LETTER_OR_DIGIT = re.compile(r"[^\W_]")
+_HTML_TAG = re.compile(r"<[^<>\n]*>")  # also a mark of a model's template, such as "</s>"
+
+
+class WrittenAnswer(NamedTuple):
+    """What an answer in words came to: either field is None."""
+
+    answer: str | None
+    notice: str | None
+    """Why the answer was refused, for the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenAnswers:
-    """Finds answers that a reply gives in words. `runner` has the variables that they may name."""
+    """Finds the answers that replies give in words. Runs no code of the model, but looks up and formats variables."""
 
     runner: Runner
-    tools: Collection[str]  # names that the caller gave to the code
+    """Has the variables that an answer may name."""
+    tools: Collection[str]
+    """The names of the custom tools."""
 
-    def read(self, final: TextFinal, messages: Sequence[Message], is_alone: bool) -> tuple[str | None, str | None]:
-        """The answer that `final` gives in words, or that of the variable that it names; else a notice to the model.
-        `messages`: the conversation before the reply. `is_alone`: nothing beside it may change the variable."""
+    def read(self, final: TextFinal, messages: Sequence[Message], is_alone: bool) -> WrittenAnswer:
+        """The answer that `final` gives, or the value of the variable that it names; else a notice for the model.
+        `messages`: the conversation before the reply. `is_alone`: nothing beside `final` may change the variable."""
         replies = (message["content"] for message in messages if message["role"] == "assistant")
-        known = {*self.runner.run("").variables, *assigned_names(replies), *self.tools, "context", "answer"}
+        known_names = {*self.runner.run("").variables, *assigned_names(replies), *self.tools, "context", "answer"}
         outputs = (message["content"] for message in conversation(messages)[1:] if message["role"] == "user")
-        seen = "\n".join(prompts.without_turn(text).partition("Traceback (most recent")[0] for text in outputs)
-        if fault := faults.explain_final(final, known, is_alone, seen):
-            return None, f"Answer refused: {fault}"
-        if (name := final.variable) and (final.is_name or name in known):
-            looked_up = self.runner.run(f"FINAL({name}) if {name!r} in globals() else FINAL_VAR({name!r})")
-            return looked_up.final_answer, None if looked_up.final_answer else looked_up.stderr.strip()
+        seen = "\n".join(without_turn(text).partition("Traceback (most recent")[0] for text in outputs)
+        if fault := faults.explain_final(final, known_names, is_alone, seen):
+            return WrittenAnswer(None, f"Answer refused: {fault}")
+        name = final.variable
+        if name and (final.is_name or name in known_names):
+            result = self.runner.run(f"FINAL({name}) if {name!r} in globals() else FINAL_VAR({name!r})")
+            return WrittenAnswer(result.final_answer, None if result.final_answer else result.stderr.strip())
         try:
             check_written_answer(final.text)
-            return final.text, None
         except AnswerRefused as exc:
-            return None, f"Answer refused: {exc}"
+            return WrittenAnswer(None, f"Answer refused: {exc}")
+        return WrittenAnswer(final.text, None)
 
     def find_forced(self, parsed: ParsedReply, step: Step, has_raised: bool) -> str | None:
-        """The answer in the reply to the last call, which demands one; else its words. `has_raised`: its code did."""
+        """The answer in the reply to the last call, else the words of that reply; None if it has neither. `has_raised`:
+        whether its code raised."""
         if parsed.fault in _NO_ANSWER:
             return parsed.own_text.strip()
         for reading in _readings(parsed, step.reply.thinking):
@@ -59,16 +78,17 @@ class WrittenAnswers:
             if final is None:
                 continue
             is_alone = not has_raised and final.stands_alone(reading.own_text, step.reply.thinking)
-            answer, _ = self.read(final, step.prompt, is_alone)
+            answer = self.read(final, step.prompt, is_alone).answer
             if answer is None and is_alone and not parsed.fault:
                 answer = self._evaluate(final)
-            answer = answer or _words_beside(final, reading.own_text)
+            answer = answer or _words_around(final, reading.own_text)
             if answer:
                 return answer
         return _answer_words(parsed) or None
 
     def find_partial(self, messages: Sequence[Message], newest: ParsedReply) -> str:
-        """The best answer when no call is left: the draft, else the last words of the model; never an output."""
+        """The best answer so far, when no call is left: the draft in `answer`, else the last words of the model; empty
+        if there are none. An output is never an answer."""
         draft = self.runner.run(prompts.GIVE_DRAFT_CODE).final_answer
         if draft:
             return draft
@@ -80,8 +100,8 @@ class WrittenAnswers:
         return ""
 
     def _evaluate(self, final: TextFinal) -> str | None:
-        """The value of an answer in words that `read` refuses as code, since no turn is left to send it as code. "The
-        count is {count}" counts as an f-string, also where it is `{count}` alone, which Python reads as a set."""
+        """The value of an answer that `read` refuses since it is code: the model has no turn left to send it as code.
+        "The count is {count}" is read as an f-string, and so is `{count}` alone, which Python reads as a set."""
         call = call_of(final.text)
         value = call.args[0] if call and call.args else None
         is_one_name = isinstance(value, ast.Set) and len(value.elts) == 1
@@ -91,23 +111,23 @@ class WrittenAnswers:
 
 
 def answers_by_code(parsed: ParsedReply) -> bool:
-    """Whether the code of the reply to the last call is to run: it gives an answer, or has one beside it."""
+    """Whether to run the code of the reply to the last call: it gives an answer, or stands beside one."""
     if parsed.fault in _NO_ANSWER or not parsed.blocks:
         return False
     return parse_reply(parsed.words).final is not None or any(gives_answer(block.code) for block in parsed.blocks)
 
 
 def _readings(parsed: ParsedReply, thinking: str) -> list[ParsedReply]:
-    """The ways to read the reply to the last call, strictest first, since a loose one may take code for words:
+    """The reply to the last call, read in several ways, strictest first, since a lenient one may take code for words:
 
-    - the reply as in any turn
-    - its words, without the code beside them
-    - its blocks that are no Python, and so cannot have run
-    - if it has no block, its text without fences, provided that this only announces an answer
+    - as in any turn
+    - only its words, without the code beside them
+    - only its blocks that are not valid Python, and so cannot have run
+    - if it has no block: its text without fences, provided that this only announces an answer
     """
-    beside = parse_reply(parsed.words)
-    broken = parse_reply("\n".join(block.code for block in parsed.blocks if not compiles(block.code)))
-    readings = [parsed, beside, broken]
+    words = parse_reply(parsed.words)
+    invalid_blocks = parse_reply("\n".join(block.code for block in parsed.blocks if not compiles(block.code)))
+    readings = [parsed, words, invalid_blocks]
     if not parsed.blocks:
         unfenced = parse_reply(_BEFORE_ANSWER.sub("\n", _FENCE_LINE.sub("", parsed.own_text)))
         if unfenced.final and unfenced.final.stands_alone(unfenced.own_text, thinking):
@@ -115,16 +135,20 @@ def _readings(parsed: ParsedReply, thinking: str) -> list[ParsedReply]:
     return readings
 
 
-def _words_beside(final: TextFinal, reply: str) -> str:
-    """The words of a reply around an answer that does not count; empty where they are code, marks, or announce it."""
-    rest = (reply[: final.span[0]] + reply[final.span[1] :]).strip()
-    around = parse_reply(rest)
-    is_other = around.blocks or around.final or around.fault or rest.endswith(":") or "```" in rest
-    return "" if is_other or not re.search(r"[^\W_]", re.sub(r"<[^<>\n]*>", "", rest)) else rest
+def _words_around(final: TextFinal, reply: str) -> str:
+    """The words of a reply around an answer that does not count; empty if they are code, only marks, or announce it."""
+    start, stop = final.span
+    rest = (reply[:start] + reply[stop:]).strip()
+    parsed = parse_reply(rest)
+    is_code = bool(parsed.blocks or parsed.final or parsed.fault) or "```" in rest
+    is_announcement = rest.endswith(":")
+    has_words = _LETTER_OR_DIGIT.search(_HTML_TAG.sub("", rest)) is not None
+    return rest if has_words and not is_code and not is_announcement else ""
 
 
 def _answer_words(reply: ParsedReply) -> str:
-    """The words of a reply outside its code, or sentences that were fenced as code; empty for a refused answer."""
-    fenced = [block.code for block in reply.blocks if not (re.search(r"[=(\[]", block.code) or compiles(block.code))]
-    words = "\n".join(fenced).strip() if reply.blocks else reply.words
+    """The words of a reply without code, or sentences that it fenced as code. Empty if they contain an answer, since
+    that was refused."""
+    sentences = [block.code for block in reply.blocks if not (re.search(r"[=(\[]", block.code) or compiles(block.code))]
+    words = "\n".join(sentences).strip() if reply.blocks else reply.words
     return "" if parse_reply(words).final else words

@@ -1,4 +1,4 @@
-"""Run the loop: ask the root model, run its code, send back the output, until it answers or a budget is spent."""
+"""Run the loop: ask the root model, run its code, send back the output, until it answers or a limit is reached."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ from rlm.runners.runner import CellResult, Runner
 from rlm.runners.syntax import compiles, statements_of
 from rlm.trajectory.step import Cell, Step
 
-UNBOUNDED = 2**62  # a window size in tokens that no history fills, so that nothing is shortened
+UNBOUNDED_TOKENS = 2**62  # a window that no history fills, so that nothing is shortened
 REPEATS_THAT_END = 4  # a run ends with this many turns in a row that repeat the one before
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The settings that all runs of one RLM share; most are keywords of `RLM`."""
+    """The settings that all runs of one RLM share. `RLM` explains those that are its keywords."""
 
     root: LM
-    root_model: str | None  # the model name to ask `root` for; None for its default
+    root_model: str | None  # the name to ask `root` for; None for its default
     sub_lm: LM
-    sub_model: str | None
+    sub_model: str | None  # the name to ask `sub_lm` for; None for its default
     runner: str
     runner_options: Mapping[str, Any]
     budget: Budget
-    cell_timeout: float | None
-    output_limit: int
+    cell_timeout: float | None  # seconds
+    output_limit: int  # characters of output per block
     max_depth: int
-    tools: Mapping[str, object]
-    tool_lines: tuple[str, ...]  # a line for the model on each tool
+    tools: Mapping[str, object]  # the custom tools, by the names that code uses
+    tool_lines: tuple[str, ...]  # a line of the system prompt for each tool
     prices: Prices
     backoff: Backoff
     cache: SubCache | None
-    window_tokens: int
-    prompt_characters: int
-    models: frozenset[str] | None
-    target: str | os.PathLike[str] | None  # the file or directory of trajectories
+    window_tokens: int  # the window of the root model
+    prompt_characters: int  # the longest prompt of a sub-call
+    models: frozenset[str] | None  # the models that code may name; None for any
+    target: str | os.PathLike[str] | None  # the file or directory of trajectories; None to record nothing
     metadata: Mapping[str, Any]  # the metadata of trajectories that is the same for all runs
     on_step: Callable[[Step], object] | None
     on_delta: Callable[[str], object] | None
@@ -64,13 +64,13 @@ class Setup:
 
 @dataclass(slots=True)
 class _Question:
-    """A question of the session, and its turns so far."""
+    """A question, and the progress of its turns."""
 
     text: str
-    turns_before: int  # the turns of earlier questions
-    turns: int
-    previous: Step | None  # its last turn
-    has_refused: bool  # whether a turn gave an answer that was refused because no code had run
+    turns_before: int  # the turns of earlier questions of the session
+    turns: int  # its turns so far
+    previous: Step | None  # the last of them
+    has_refused_unseen: bool  # whether an answer was refused because no code had run, which happens once
     empty_replies: int = 0
 
 
@@ -78,48 +78,52 @@ class Loop:
     """Runs the turns of questions over one context in one namespace."""
 
     def __init__(
-        self, setup: Setup, context: object, runner: Runner, gateway: Gateway, subcalls: SubCalls, meter: ReadMeter, *,
-        is_top: bool, to_read: bool,
+        self, setup: Setup, context: object, *, runner: Runner, gateway: Gateway, subcalls: SubCalls, meter: ReadMeter,
+        is_top: bool, has_text: bool,
     ) -> None:  # fmt: skip
-        """- `runner`, `gateway`, `subcalls`: run the cells, and make the calls of the root and of cells
+        """- `runner`: runs the cells
+        - `gateway`, `subcalls`: make the calls of the root, and those of cells
         - `meter`: measures what is read of the lazy texts of the run
         - `is_top`: false for a child run
-        - `to_read`: whether there is a context that is not empty
+        - `has_text`: whether there is a context that is not empty
         """
         self._setup, self._runner = setup, runner
         self._gateway, self._subcalls, self._meter = gateway, subcalls, meter
-        self._is_top, self._to_read = is_top, to_read
+        self._is_top, self._has_text = is_top, has_text
         self._answers = WrittenAnswers(runner, setup.tools)
         self._hint: Callable[[str], object] | None = getattr(context, "hint", None) if meter.texts else None
-        self.window = ModelWindow(setup.window_tokens)  # of the root's prompt; each reply refines it
-        self.has_run = False  # whether code of the model has run in this namespace
+        self.window = ModelWindow(setup.window_tokens)
+        """The window of the root model, with an estimate of its tokens that each reply refines."""
+        self.has_run = False
+        """Whether code of the model has run in this namespace."""
 
     def run(
         self, query: str, messages: list[Message], turns_before: int = 0, earlier: Sequence[Step] = ()
     ) -> Iterator[Step]:
-        """Run turns until one ends the question, and yield each; the last step holds the answer and the reason.
+        """Run turns until one ends the question, and yield each. The last step has the answer and the reason.
 
         - `messages`: the conversation so far; each turn adds to it
         - `turns_before`: the number of turns of earlier questions
-        - `earlier`: the turns of this question that ran already
+        - `earlier`: the turns of this question that have run already
 
         Raises LLMError when the root model fails.
         """
-        previous = earlier[-1] if earlier else None
-        has_refused = any(step.refusal == "unseen" for step in earlier)
-        question = _Question(query, turns_before, len(earlier), previous, has_refused)
+        question = _Question(
+            query, turns_before, turns=len(earlier), previous=earlier[-1] if earlier else None,
+            has_refused_unseen=any(step.refusal == "unseen" for step in earlier),
+        )  # fmt: skip
         while True:
             previous = question.previous
             try:
-                step = self._turn(question, messages)
+                step = self._take_turn(question, messages)
             except ScriptExhausted:
                 if previous is None or previous.refusal != "unseen":
                     raise
-                step = self._accept(previous)  # a script or a replay ends with an answer that was refused once
+                step = self._accept_refused(previous)  # a script or a replay ends with an answer that was refused once
             yield step
             messages[:] = prompts.messages_after(step, self.window)
             question.turns, question.previous = question.turns + 1, step
-            question.has_refused = question.has_refused or step.refusal == "unseen"
+            question.has_refused_unseen = question.has_refused_unseen or step.refusal == "unseen"
             if step.reason in (None, "repetition") and not step.reply.text.strip() and not step.reply.cut:
                 question.empty_replies += 1
             if step.reason is not None:
@@ -127,37 +131,41 @@ class Loop:
         if question.empty_replies:
             self._gateway.note(f"{question.empty_replies} of {question.turns} replies of the root model were empty")
 
-    def _turn(self, question: _Question, messages: Sequence[Message]) -> Step:
-        """Open the next turn of a question, ask the root, and judge its reply. `messages`: the conversation so far."""
+    def _take_turn(self, question: _Question, messages: Sequence[Message]) -> Step:
+        """Take the next turn of a question: ask the root, and run its code or take its answer. With no turn left, the
+        root must answer. `messages`: the conversation so far."""
         remaining = self._gateway.take_turn()
         if remaining == 0:
-            opened = notices.FORCED.format(turns=question.turns)
+            opening = prompts.FORCED.format(turns=question.turns)
         else:
-            opened = prompts.turn_message(
+            opening = prompts.turn_message(
                 question.turns + 1, None if remaining is None else question.turns + remaining, question.text,
-                to_read=self._to_read, has_run=self.has_run,
+                to_read=self._has_text, has_run=self.has_run,
                 again=question.previous is not None and question.previous.repeats > 0,
             )  # fmt: skip
-        step = self._ask(question.turns_before + question.turns + 1, prompts.with_opening(messages, opened))
-        return replace(self._judge(step, question, remaining), seconds=self._gateway.elapsed() - step.start_seconds)
+        step = self._ask(question.turns_before + question.turns + 1, prompts.with_opening(messages, opening))
+        step = self._handle_reply(step, question, remaining)
+        return replace(step, seconds=self._gateway.elapsed() - step.start_seconds)
 
     def _ask(self, number: int, messages: list[Message]) -> Step:
-        """Ask the root with messages shortened to its window, and once more if it finds them too long. Returns the turn
-        so far; its `reason` says why the run ends, if there is no reply to judge."""
-        started, (sent, shortened) = self._gateway.elapsed(), compact(messages, self.window)
+        """Ask the root in turn `number`, with messages shortened to its window; once more if it still refuses them as
+        too long. Returns the turn so far; its `reason` is set if the run ends without a usable reply."""
+        started = self._gateway.elapsed()
+        sent, shortened = compact(messages, self.window)
         reply, reason = Reply("", 0, 0, ""), None
         with self._meter.measure() as reads:
             try:
                 try:
                     reply = self._call_root(number, sent)
                 except PromptTooLong as exc:
-                    sent = self._shorten_refused(sent, exc)
+                    sent, more_shortened = self._shorten_refused(sent, exc)
+                    shortened += more_shortened
                     reply = self._call_root(number, sent)
                 self.window = self.window.after(sent, reply)
             except BudgetSpent as exc:
                 reason = exc.reason
             except ReplyRefused as exc:
-                if not self._is_top:  # a failed call, for the cell that made it
+                if not self._is_top:  # the cell that started this child run gets the error
                     raise
                 self._gateway.note(str(exc))
                 reply, reason = replace(exc.reply or reply, text=""), exc.reason
@@ -169,12 +177,12 @@ class Loop:
         )  # fmt: skip
 
     def _call_root(self, turn: int, messages: list[Message]) -> Reply:
-        """Call the root model. While it writes, the context reads ahead, and the caller of the RLM gets each piece."""
-        setup, streamed = self._setup, False
+        """Call the root model. While it writes, the context reads ahead, and `RLM.on_delta` gets each piece."""
+        setup, has_streamed = self._setup, False
 
         def on_delta(delta: str) -> None:
-            nonlocal streamed
-            streamed = True
+            nonlocal has_streamed
+            has_streamed = True
             if self._hint:
                 self._hint(delta)
             if self._is_top and setup.on_delta:
@@ -185,43 +193,46 @@ class Loop:
             reply = self._gateway.ask(
                 setup.root, messages, model=setup.root_model, on_delta=on_delta, turn=recorded_turn
             )
-            if not streamed:
+            if not has_streamed:
                 on_delta(reply.text)
         return reply
 
-    def _shorten_refused(self, messages: list[Message], refusal: PromptTooLong) -> list[Message]:
-        """The messages of a refused prompt, shortened to what its endpoint takes. Later turns keep to the smaller
-        window. Raises `refusal` if the window is unbounded, or nothing can be shortened."""
+    def _shorten_refused(self, messages: list[Message], refusal: PromptTooLong) -> tuple[list[Message], int]:
+        """Shorten the messages of a refused prompt to what its endpoint accepts; later turns keep to this smaller
+        window. Returns the messages, and the number of shortened ones. Raises `refusal` if the window is unbounded, or
+        if nothing can be shortened."""
         window = self.window.refused(messages, refusal)
-        shorter = prompts.compact(messages, window)
-        if self.window.tokens == UNBOUNDED or shorter == messages:
+        shorter, count = compact(messages, window)
+        if self.window.tokens == UNBOUNDED_TOKENS or not count:
             raise refusal
         self.window = window
-        advice = f"window_tokens={window.tokens} shortens it in time"
-        self._gateway.note(f"{refusal}: the history was shortened and asked again; {advice}")
+        advice = f"window_tokens={window.tokens} avoids the refused call"
+        self._gateway.note(f"{refusal}: the call was repeated with a shorter history; {advice}")
         return shorter, count
 
-    def _judge(self, step: Step, question: _Question, remaining: int | None) -> Step:
-        """The step with what its reply came to; if the run ends without an answer, with the best that there is.
-        `remaining`: the turns that were left, this one included; None for no limit."""
+    def _handle_reply(self, step: Step, question: _Question, remaining: int | None) -> Step:
+        """Run the code of a reply, or take the answer in its words. Returns the complete step; if the run ends without
+        an answer, with the best one so far. `remaining`: the turns that were left, this one included; None for no
+        limit."""
         parsed, previous = parse_reply(step.reply.text), question.previous
         if parsed.fault == faults.TO_COME and previous and previous.refusal == "to come":
             parsed = replace(parsed, fault="")  # the model insists on its answer
-        has_invented = parsed.own_text != step.reply.text.replace("\r\n", "\n")
-        if has_invented:  # the reply went on with a turn of its own making, which is left out
+        has_invented_turn = parsed.own_text != step.reply.text.replace("\r\n", "\n")
+        if has_invented_turn:  # after its code, the reply made up the output and the next turn, which are left out
             step = replace(step, reply=replace(step.reply, text=parsed.own_text.rstrip()))
         if step.reason is None and remaining == 0:
-            step = self._judge_forced(step, parsed)
+            step = self._take_forced_answer(step, parsed)
         elif step.reason is None:
             if step.reply.cut and parsed.final and not parsed.final.ends_line:
-                parsed = replace(parsed, final=None)  # half of an answer, perhaps
-            cells = self._run(parsed.blocks)
+                parsed = replace(parsed, final=None)  # the cut may have struck inside of the answer
+            cells = self._run_blocks(parsed.blocks)
             if cells:
-                step = self._judge_cells(step, parsed, cells)
+                step = self._take_cells(step, parsed, cells)
             else:
-                step = self._judge_words(step, parsed, may_refuse=remaining != 1 and not question.has_refused)
+                may_refuse = remaining != 1 and not question.has_refused_unseen
+                step = self._take_words(step, parsed, may_refuse=may_refuse)
             if step.final_answer is None:
-                step = self._go_on(step, has_invented=has_invented)
+                step = self._add_notices(step, has_invented_turn=has_invented_turn)
             repeats = count_repeats(previous, step) if previous else 0
             is_stuck = step.reason is None and repeats == REPEATS_THAT_END
             step = replace(step, repeats=repeats, reason="repetition" if is_stuck else step.reason)
@@ -229,43 +240,45 @@ class Loop:
             step = replace(step, final_answer=self._answers.find_partial(step.prompt, parsed))
         return step
 
-    def _judge_cells(self, step: Step, parsed: ParsedReply, cells: Sequence[Cell]) -> Step:
-        """The step with its cells, and the answer that the last of them gave."""
-        last, skipped, final = cells[-1].result, len(parsed.blocks) - len(cells), parsed.final
-        answer, notice = last.final_answer, notices.SKIPPED.format(skipped) if last.raised and skipped else None
-        # Such as a reply `FINAL(Paris)`: it was run as code, and its words are the answer.
+    def _take_cells(self, step: Step, parsed: ParsedReply, cells: Sequence[Cell]) -> Step:
+        """The step with its cells, and with the answer that the last of them gave."""
+        last, final, answer = cells[-1].result, parsed.final, cells[-1].result.final_answer
+        skipped = len(parsed.blocks) - len(cells)
+        notice = prompts.SKIPPED.format(skipped) if last.raised and skipped else None
+        # The reply `FINAL(Paris)` was run as code and raised NameError: its words are the answer.
         has_name_error = answer is None and last.raised and "NameError: " in last.stderr
         if has_name_error and final and final.stands_alone(parsed.own_text, ""):
-            answer, _ = self._answers.read(final, step.prompt, is_alone=False)
+            answer = self._answers.read(final, step.prompt, is_alone=False).answer
         reason = None if answer is None else "answer"
         return replace(step, cells=tuple(cells), final_answer=answer, notice=notice, reason=reason, claims=last.claims)
 
-    def _judge_words(self, step: Step, parsed: ParsedReply, *, may_refuse: bool) -> Step:
+    def _take_words(self, step: Step, parsed: ParsedReply, *, may_refuse: bool) -> Step:
         """The step with the answer in the words of a reply without code, or with a notice for the model. `may_refuse`:
-        refuse an answer if no code has run."""
+        whether to refuse an answer of a model that has not looked at the context."""
         final = parsed.final
         if final is None or parsed.fault:
-            is_thought = step.reply.thinking and not step.reply.text.strip()
-            notice = notices.ONLY_THINKING if is_thought else parsed.fault or notices.NO_CODE
+            has_only_thought = step.reply.thinking and not step.reply.text.strip()
+            notice = prompts.ONLY_THINKING if has_only_thought else parsed.fault or prompts.NO_CODE
             return replace(step, notice=notice, refusal="to come" if parsed.fault == faults.TO_COME else "")
         is_alone = final.stands_alone(parsed.own_text, step.reply.thinking)
-        answer, fault = self._answers.read(final, step.prompt, is_alone)
-        if may_refuse and self._to_read and not self.has_run and answer is not None and self._gateway.spent is None:
+        written = self._answers.read(final, step.prompt, is_alone)
+        is_unseen = self._has_text and not self.has_run
+        if may_refuse and is_unseen and written.answer is not None and self._gateway.spent is None:
             return replace(step, notice=prompts.UNSEEN, refusal="unseen")
-        reason = None if answer is None else "answer"
-        return replace(step, final_answer=answer, notice=fault, reason=reason, claims=final.claims)
+        reason = None if written.answer is None else "answer"
+        return replace(step, final_answer=written.answer, notice=written.notice, reason=reason, claims=final.claims)
 
-    def _go_on(self, step: Step, *, has_invented: bool) -> Step:
-        """A step without an answer, with all notices for the model; if a budget is spent, with that as its reason."""
+    def _add_notices(self, step: Step, *, has_invented_turn: bool) -> Step:
+        """A step without an answer, with all notices for the model. If a limit is reached, that is its reason."""
         notice = step.notice
-        if has_invented:
+        if has_invented_turn:
             notice = f"{notice}\n\n{prompts.INVENTED}" if notice else prompts.INVENTED
         notice = prompts.notice_of(step.reply, notice, step.cells)
         return replace(step, notice=notice, reason=self._gateway.spent, claims=())
 
-    def _judge_forced(self, step: Step, parsed: ParsedReply) -> Step:
-        """A step with the answer that its reply had to give: that of its code, else of its words."""
-        cells = self._run(parsed.blocks) if answers_by_code(parsed) else []
+    def _take_forced_answer(self, step: Step, parsed: ParsedReply) -> Step:
+        """The step of the call that demands an answer, with the answer of its code, else of its words."""
+        cells = self._run_blocks(parsed.blocks) if answers_by_code(parsed) else []
         answer = cells[-1].result.final_answer if cells else None
         if answer is None:
             has_raised = bool(cells) and cells[-1].result.raised
@@ -274,10 +287,10 @@ class Loop:
             self._gateway.note("the forced answer was cut by the limit of tokens")
         return replace(step, cells=tuple(cells), final_answer=answer, reason="max_iterations")
 
-    def _accept(self, refused: Step) -> Step:
-        """The step after one that refused an answer because no code had run: it takes that answer."""
+    def _accept_refused(self, refused: Step) -> Step:
+        """A step that accepts the answer that the step `refused` did not, because no code had run."""
         final = parse_reply(refused.reply.text).final
-        assert final is not None  # it was refused as an answer
+        assert final is not None  # since it was refused
         answer, notice = self._answers.read(final, refused.prompt, is_alone=True)
         return replace(
             refused, iteration=refused.iteration + 1, reply=Reply("", 0, 0, ""), final_answer=answer, notice=notice,
@@ -285,11 +298,11 @@ class Loop:
             thinking_seconds=0.0,
         )  # fmt: skip
 
-    def _run(self, blocks: Sequence[CodeBlock]) -> list[Cell]:
-        """The cells of blocks, which run up to one that answers, that raises, or that spends a budget."""
+    def _run_blocks(self, blocks: Sequence[CodeBlock]) -> list[Cell]:
+        """Run blocks in order, up to one that answers, that raises, or that spends the budget. Returns their cells."""
         cells: list[Cell] = []
         for block in blocks:
-            started, waited = self._gateway.elapsed(), self._subcalls.waited.seconds
+            started, waited_before = self._gateway.elapsed(), self._subcalls.waited.seconds
             if block.cut and not compiles(block.code):
                 reads, result = Reads(), CellResult(stderr=notices.CUT_NOT_RUN, raised=True)
             else:
@@ -297,8 +310,8 @@ class Loop:
                     result = self._runner.run(block.code)
                 self.has_run = self.has_run or bool(statements_of(block.code))
                 if block.cut:
-                    result = replace(result, stdout=result.stdout + notices.CUT_AND_RUN)
-            waited = self._subcalls.waited.seconds - waited
+                    result = replace(result, stdout=result.stdout + prompts.CUT_AND_RUN)
+            waited = self._subcalls.waited.seconds - waited_before
             cells.append(Cell(block.code, result, reads.cost, reads.ranges, started, waited, reads.ahead, reads.handed))
             if result.final_answer is not None or result.raised or self._gateway.spent:
                 break
@@ -306,16 +319,16 @@ class Loop:
 
 
 def count_repeats(previous: Step, step: Step) -> int:
-    """The number of turns in a row, up to `step`, that repeated the one before: by code and output, whatever the words
-    around the code; without code, by words."""
+    """The number of turns in a row, up to `step`, that repeated the one before. Turns with code are compared by code
+    and output; turns without code by words."""
     if step.cells or previous.cells:
-        same = _shown(previous.cells) == _shown(step.cells)
+        is_repeat = _stable_texts(previous.cells) == _stable_texts(step.cells)
     else:
-        same = previous.reply.text.strip() == step.reply.text.strip() and previous.notice == step.notice
-    return previous.repeats + 1 if same else 0
+        is_repeat = previous.reply.text.strip() == step.reply.text.strip() and previous.notice == step.notice
+    return previous.repeats + 1 if is_repeat else 0
 
 
-def _shown(cells: Sequence[Cell]) -> list[str]:
-    """Code and output of cells, without what differs each time."""
+def _stable_texts(cells: Sequence[Cell]) -> list[str]:
+    """The code and the output of cells, without the numbers and addresses that differ each time."""
     texts = [text for cell in cells for text in (cell.code.strip(), cell.result.stdout, cell.result.stderr)]
     return [VOLATILE.sub("", text.removesuffix(notices.CUT_AND_RUN)) for text in texts]

@@ -17,7 +17,7 @@ from rlm.calls.budget import Budget
 from rlm.calls.sub_cache import SubCache
 from rlm.calls.usage import Prices, check_prices, cost_of
 from rlm.errors import TrajectoryError
-from rlm.loop import UNBOUNDED, Setup
+from rlm.loop import UNBOUNDED_TOKENS, Setup
 from rlm.models import registry as backends
 from rlm.models.lm import CHARACTERS_PER_TOKEN, LM, Reply, strip_url
 from rlm.models.sdk_options import Sampling
@@ -326,7 +326,7 @@ def _sizes(
     sub_window = int(getattr(chosen.sub, "window_tokens", window if chosen.sub is chosen.root else _WINDOW_TOKENS))
     half = min(_PROMPT_CHARACTERS, sub_window * CHARACTERS_PER_TOKEN // 2)
     return {
-        "window_tokens": window if compaction else UNBOUNDED,
+        "window_tokens": window if compaction else UNBOUNDED_TOKENS,
         "prompt_characters": prompt or int(getattr(chosen.sub, "prompt_characters", half)),
         "output_limit": min(_OUTPUT_CHARACTERS, window) if output is None else output,
     }

@@ -95,8 +95,8 @@ class Session:
         self._lock = threading.Lock()  # held while a question is answered
         self._cancelled: threading.Event | None = None  # the event that cancels this question, if its caller gave one
         self._loop = Loop(
-            setup, context, self._runner, self.gateway, self._subcalls, self._meter, is_top=self._is_top,
-            to_read=self._description.kind != "nothing" and self._description.length != 0,
+            setup, context, runner=self._runner, gateway=self.gateway, subcalls=self._subcalls, meter=self._meter,
+            is_top=self._is_top, has_text=self._description.kind != "nothing" and self._description.length != 0,
         )  # fmt: skip
 
     def __enter__(self) -> Session:

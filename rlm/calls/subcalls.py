@@ -1,4 +1,4 @@
-"""Serve the model calls of cells: `llm_query`, `rlm_query`, and both in batches."""
+"""Make the model calls of cells: `llm_query` and `rlm_query`, each also in batches."""
 
 from __future__ import annotations
 
@@ -21,23 +21,26 @@ from rlm.context.lazy import is_lazy, is_text, thinking
 from rlm.errors import BudgetSpent, LLMError, PromptTooLong
 from rlm.models.lm import LM, Message, Reply, call_key, reply_fields
 
-CONCURRENCY = 16  # calls of one batch that are under way at once; the figure of rlms
-CHILDREN = 4  # child runs of one batch at once; the figure of rlms
+CALLS_AT_ONCE = 16  # of one batch; the figure of rlms
+CHILDREN_AT_ONCE = 4  # child runs of one batch; the figure of rlms
 
-# No budget counts calls that fail, so their records have bounds of their own.
-_FAILED_KEPT = 10_000
+# The budget does not count calls that fail, so their records have limits of their own.
+_MOST_FAILED_RECORDS = 10_000
 _FAILED_PROMPT_CHARACTERS = 10_000
 
-# A prompt for a child run that is longer than this is text to work on rather than a question.
-_QUESTION_CHARACTERS = 4_000
+_QUESTION_CHARACTERS = 4_000  # a longer prompt of a child run is not a question, but text that contains one
 _LONG_PROMPT = "Read the beginning of `context`: it says what to do with the rest of it. Do that."
 
+Spawn = Callable[[str, object, str | None], ChildRun]
+"""Runs a child over `(query, context, model)`."""
 
-Spawn = Callable[[str, object, str | None], ChildRun]  # runs a child over `(query, context, model)`
+
+_NumberedCall = Callable[[int], str]
+"""A call that is ready to be made: takes its number, returns its answer, raises LLMError."""
 
 
 class SubCalls:
-    """Asks models for the cells of one run, and records each call. Safe for use by many threads."""
+    """Makes the model calls of the cells of one run, and records each. Safe for use by many threads."""
 
     def __init__(
         self, lm: LM, usage: Usage, *, model: str | None = None, gateway: Gateway | None = None,
@@ -45,22 +48,25 @@ class SubCalls:
     ) -> None:  # fmt: skip
         """- `lm`, `model`: the model of sub-calls, and the name to ask it for
         - `usage`: counts the calls, unless there is a `gateway`
-        - `texts`: lazy texts, which may read ahead while calls are under way
-        - `spawn`: starts child runs; without it `rlm_query` asks as `llm_query` does
+        - `gateway`: makes the calls, within the budget of the run; by default there is no budget
+        - `texts`: lazy texts, which read ahead while calls are in progress
+        - `spawn`: starts child runs; without it `rlm_query` makes the call of `llm_query`
         """
         self.gateway = gateway or Gateway(usage)
-        self.seconds_left = self.gateway.seconds_left  # the seconds that the budget of the run leaves to a cell
+        self.seconds_left = self.gateway.seconds_left  # as the protocol `ModelCalls` asks
         self._lm = lm
         self._model = model
         self._texts = texts
         self._spawn = spawn
         self._lock = threading.Lock()
-        self._records: list[SubCall] = []
-        self._failed = 0
-        self._abandoned = 0
-        self.waited = WaitClock()  # runs while at least one call is under way
-        calls = (self.llm_query, self.llm_query_batched, self.rlm_query, self.rlm_query_batched)
-        self.functions: dict[str, Callable[..., Any]] = {call.__name__: call for call in calls}  # for cells, by name
+        self._records: list[SubCall] = []  # since the last drain
+        self._failed = 0  # the number of failed calls since then
+        self._abandonments = 0  # how often `abandon` was called
+        self.waited = WaitClock()
+        """Runs while at least one call is in progress."""
+        functions = (self.llm_query, self.llm_query_batched, self.rlm_query, self.rlm_query_batched)
+        self.functions: dict[str, Callable[..., Any]] = {function.__name__: function for function in functions}
+        """What cells call, by name."""
 
     def llm_query(self, prompt: str, model: str | None = None) -> str:
         """Ask a language model; it sees only this prompt. Raises LLMError when the call fails."""
@@ -76,7 +82,7 @@ class SubCalls:
         """
         texts = _check_prompts(prompts, "llm_query_batched")
         calls = [partial(self._ask_model, text, model) for text in texts]
-        return self._make_batch(calls, CONCURRENCY, return_exceptions)
+        return self._make_batch(calls, CALLS_AT_ONCE, return_exceptions)
 
     def rlm_query(self, prompt: str, context: object = None, model: str | None = None) -> str:
         """Let a child run answer `prompt` over `context`, with code; at the limit of depth, ask as llm_query does.
@@ -96,7 +102,7 @@ class SubCalls:
         if len(values) != len(texts):
             raise ValueError(f"contexts must have one item for each of the {len(texts)} prompts, not {len(values)}")
         calls = [partial(self._run_child, text, value, model) for text, value in zip(texts, values, strict=True)]
-        return self._make_batch(calls, CHILDREN if self._spawn else CONCURRENCY, return_exceptions)
+        return self._make_batch(calls, CHILDREN_AT_ONCE if self._spawn else CALLS_AT_ONCE, return_exceptions)
 
     def drain(self) -> tuple[SubCall, ...]:
         """The records since the last drain, in the order of the calls; those of a batch in the order of its prompts."""
@@ -105,14 +111,14 @@ class SubCalls:
         return tuple(sorted(records, key=lambda record: record.order))
 
     def abandon(self) -> None:
-        """Give up the batches in progress: their remaining calls are not made."""
-        self._abandoned += 1
+        """Make no more calls of the batches in progress."""
+        self._abandonments += 1
 
     def _ask_model(self, prompt: str, model: str | None, order: int) -> str:
-        """The answer of a model, whose call is recorded. Raises LLMError."""
+        """Make and record a call of a model. Returns its answer; raises LLMError."""
         self._check_model(model)
         name = model or self._model
-        display = name or getattr(self._lm, "model", None) or "unknown"
+        recorded_name = name or getattr(self._lm, "model", None) or "unknown"
         messages = [{"role": "user", "content": prompt}]
         started = self.gateway.elapsed()
         result = self._try_model(messages, name, order)
@@ -120,18 +126,18 @@ class SubCalls:
         if isinstance(error, PromptTooLong):
             self._explain_too_long(error, len(prompt))
         cost = cost_of(paid, self.gateway.usage.prices) if paid else None
-        reply = paid or Reply("", 0, 0, display)  # one that is not an answer was paid for all the same
+        reply = paid or Reply("", 0, 0, recorded_name)
         sent = messages[0]["content"]  # cleaned by the gateway
-        key, seconds = call_key(display, messages), self.gateway.elapsed() - started
+        key, seconds = call_key(recorded_name, messages), self.gateway.elapsed() - started
         self._record(SubCall(sent, reply, cost, started, seconds, key, order, str(error) if error else None))
         if error:
             raise error from error.__cause__
         return reply.text
 
     def _try_model(self, messages: list[Message], name: str | None, order: int) -> Reply | LLMError:
-        """The reply, or the error of a call that failed; a cut or empty reply has failed too."""
+        """The reply, or the error of a call that failed. A cut or empty reply is a failed call."""
         try:
-            return self.gateway.ask(self._lm, messages, model=name, order=order, whole=True)
+            return self.gateway.ask(self._lm, messages, model=name, order=order, must_be_whole=True)
         except LLMError as exc:
             return exc
         except Exception as exc:
@@ -140,7 +146,8 @@ class SubCalls:
             return error
 
     def _explain_too_long(self, error: PromptTooLong, characters: int) -> None:
-        """Add about how many characters fit to the error: by the endpoint's counts less a tenth, else half."""
+        """Add to the error about how many characters fit: as many as the endpoint's counts allow, less a tenth; half of
+        the prompt if it gave no counts."""
         if error.tokens and error.window_tokens:
             fitting = min(characters, int(0.9 * characters * error.window_tokens / error.tokens))
         else:
@@ -148,7 +155,7 @@ class SubCalls:
         error.args = (f"{error}; this prompt has {characters:,} characters, and about {fitting:,} fit",)
 
     def _run_child(self, prompt: str, context: object, model: str | None, order: int) -> str:
-        """The answer of a child run, which is recorded; at the limit of depth, that of a model. Raises LLMError."""
+        """Run and record a child; at the limit of depth, call a model. Returns the answer; raises LLMError."""
         if self._spawn is None:
             return self._ask_model(self._join_context(prompt, context), model, order)
         self._check_model(model)
@@ -158,11 +165,11 @@ class SubCalls:
         key, started = _child_key(query, context, model), self.gateway.elapsed()
         recorded = self.gateway.paid.take_child(key) if self.gateway.paid else None
         child = recorded or self._spawn(query, context, model)
-        used, error = child.usage, str(child.error) if child.error else None
-        name = model or next(iter(used.models), "child run")
-        reply = Reply(child.answer, used.input_tokens, used.output_tokens, name)
+        usage, error = child.usage, str(child.error) if child.error else None
+        name = model or next(iter(usage.models), "child run")
+        reply = Reply(child.answer, usage.input_tokens, usage.output_tokens, name)
         seconds = self.gateway.elapsed() - started
-        call = SubCall(prompt, reply, used.dollars, started, seconds, key, order, error, child)
+        call = SubCall(prompt, reply, usage.dollars, started, seconds, key, order, error, child)
         if not recorded:
             self._journal_child(call, child)
         self._record(call)
@@ -171,7 +178,8 @@ class SubCalls:
         return child.answer
 
     def _journal_child(self, call: SubCall, child: ChildRun) -> None:
-        """Journal a child run that has ended, which a resumed run then does not repeat, unless a limit ended it."""
+        """Journal a child run that has ended, so that a resumed run need not repeat it. One that a limit ended is
+        repeated, since the limit may be higher then."""
         if self.gateway.journal and not isinstance(child.error, BudgetSpent):
             self.gateway.journal({
                 "type": "child", "key": call.key, "root_model": call.reply.model, "turn": None, "order": call.order,
@@ -179,7 +187,7 @@ class SubCalls:
             })  # fmt: skip
 
     def _join_context(self, prompt: str, context: object) -> str:
-        """A prompt with its context, where no child run is allowed. Raises LLMError for one that does not fit."""
+        """The prompt of a call in place of a child run: prompt and context. Raises LLMError if they do not fit."""
         if context is None:
             return prompt
         limit = getattr(self._lm, "prompt_characters", None) or 100_000
@@ -191,11 +199,12 @@ class SubCalls:
         return f"{prompt}\n\n{context}"
 
     def _make_batch(
-        self, calls: Sequence[Callable[[int], str]], most: int, return_exceptions: bool
+        self, calls: Sequence[_NumberedCall], at_once: int, return_exceptions: bool
     ) -> list[str | LLMError]:
-        """The answers of a batch. Raises LLMError if a call failed, unless `return_exceptions` keeps the error."""
-        answers = self._make_all(calls, most)
-        failed = [(i, answer) for i, answer in enumerate(answers) if isinstance(answer, LLMError)]
+        """Make the calls of a batch. Returns their answers; raises LLMError if one failed, unless `return_exceptions`
+        puts the error in the place of its answer."""
+        answers = self._make_all(calls, at_once)
+        failed = [(index, answer) for index, answer in enumerate(answers) if isinstance(answer, LLMError)]
         if not failed or return_exceptions:
             return answers
         index, error = failed[0]
@@ -204,19 +213,19 @@ class SubCalls:
         advice = " (return_exceptions=True keeps the other answers)" if can_repeat else ""
         raise LLMError(f"{failures}; the first was prompts[{index}]: {error}{advice}") from error
 
-    def _make_one(self, call: Callable[[int], str]) -> str:
-        """The answer of a call. Raises LLMError."""
+    def _make_one(self, call: _NumberedCall) -> str:
+        """Make a call. Returns its answer; raises LLMError."""
         (answer,) = self._make_all([call], 1)
         if isinstance(answer, LLMError):
             raise answer
         return answer
 
-    def _make_all(self, calls: Sequence[Callable[[int], str]], most: int) -> list[str | LLMError]:
-        """The answer or the error of each call, which gets its number. At most `most` are under way at once."""
-        abandoned_before = self._abandoned
+    def _make_all(self, calls: Sequence[_NumberedCall], at_once: int) -> list[str | LLMError]:
+        """Make calls, at most `at_once` at the same time. Returns the answer or the error of each."""
+        abandonments_before = self._abandonments
 
-        def attempt(call: Callable[[int], str], order: int) -> str | LLMError:
-            if self._abandoned != abandoned_before:
+        def attempt(call: _NumberedCall, order: int) -> str | LLMError:
+            if self._abandonments != abandonments_before:
                 return LLMError("the call was not made: its cell was stopped")
             try:
                 return call(order)
@@ -228,7 +237,7 @@ class SubCalls:
         jobs = [partial(attempt, *job) for job in zip(calls, self.gateway.number_calls(len(calls)), strict=True)]
         # An interrupt releases the lock, wherever it strikes, and so stops the clock.
         with (lock := threading.Lock()), self.waited.running(lock), thinking(self._texts):
-            return run_side_by_side(jobs, most)
+            return run_side_by_side(jobs, at_once)
 
     def _check_model(self, model: object) -> None:
         """Raise TypeError or LLMError for a model that a cell may not name; its default is always allowed."""
@@ -238,14 +247,14 @@ class SubCalls:
             self.gateway.check_model(model)
 
     def _record(self, call: SubCall) -> None:
-        """Record a call; of failed ones, only the first 10,000, without long prompts and without text."""
+        """Record a call. Of failed calls, only the first 10,000 are kept, with shortened prompts and no text."""
         has_failed = call.error is not None
         if has_failed:
             prompt = shorten(call.prompt, _FAILED_PROMPT_CHARACTERS)
             call = replace(call, prompt=prompt, reply=replace(call.reply, text=""))
         with self._lock:
             self._failed += has_failed
-            if not has_failed or self._failed <= _FAILED_KEPT:
+            if not has_failed or self._failed <= _MOST_FAILED_RECORDS:
                 self._records.append(call)
 
 
@@ -269,14 +278,15 @@ def _identify_stored(value: Any) -> dict[str, object]:
 
 
 def _check_prompts(prompts: Iterable[str], name: str) -> list[str]:
-    """The prompts as a list. Raises TypeError, which names the function, for one text in place of several."""
+    """The prompts of the function `name` as a list. Raises TypeError for one text in place of a list."""
     if is_text(prompts):
         raise TypeError(f"{name} takes a list of prompts, not one str: write {name}([prompt])")
     return [_check_prompt(prompt) for prompt in prompts]
 
 
 def _check_prompt(prompt: object) -> str:
-    """A prompt as a `str`; a lazy text is read up to its own limit, as by an f-string. Raises TypeError otherwise."""
+    """A prompt as a `str`. A lazy text is read; if it is too large for a `str`, ContextTooLarge is raised. Raises
+    TypeError for any other value."""
     if is_text(prompt):
         return f"{prompt}"
     raise TypeError(f"a prompt must be a str, not {type(prompt).__name__}: pass text such as context[a:b]")

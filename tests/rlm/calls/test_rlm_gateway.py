@@ -92,7 +92,7 @@ def test_a_demanded_wait_is_kept_up_to_the_budget(
 def test_a_prompt_that_the_endpoint_cut_to_a_usual_window_is_too_long(prompt: str, counted: int, cut: bool) -> None:
     sub, gateway = ScriptedLM([]), Gateway(Usage())
     sub.complete = lambda *_, **__: Reply("yes", counted, 1, "m")  # type: ignore[method-assign]
-    ask = partial(gateway.ask, sub, [{"role": "user", "content": prompt}], whole=True)
+    ask = partial(gateway.ask, sub, [{"role": "user", "content": prompt}], must_be_whole=True)
     if not cut:
         assert ask().text == "yes"
         return

@@ -81,7 +81,7 @@ def test_a_prompt_that_is_too_long_is_shortened_and_asked_again_once_with_a_note
     assert completion.answer == "4"
     assert lm.refused >= 1
     (note,) = completion.notes[: lm.refused][-1:]
-    assert "exceeds the context size (6000 tokens): the history was shortened and asked again" in note
+    assert "exceeds the context size (6000 tokens): the call was repeated with a shorter history" in note
     assert any(line["compacted"] for line in completion.trajectory[1:])
     if "window_tokens" in says:
         assert lm.refused == 1, "the window is known from then on"
