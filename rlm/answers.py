@@ -55,7 +55,7 @@ class WrittenAnswers:
         replies = (message["content"] for message in messages if message["role"] == "assistant")
         known_names = {*self.runner.run("").variables, *assigned_names(replies), *self.tools, "context", "answer"}
         outputs = (message["content"] for message in conversation(messages)[1:] if message["role"] == "user")
-        seen = "\n".join(without_turn(text).partition("Traceback (most recent")[0] for text in outputs)
+        seen = "\n".join(prompts.without_turn(text).partition("Traceback (most recent")[0] for text in outputs)
         if fault := faults.explain_final(final, known_names, is_alone, seen):
             return WrittenAnswer(None, f"Answer refused: {fault}")
         name = final.variable

@@ -92,7 +92,7 @@ class Loop:
         self._is_top, self._has_text = is_top, has_text
         self._answers = WrittenAnswers(runner, setup.tools)
         self._hint: Callable[[str], object] | None = getattr(context, "hint", None) if meter.texts else None
-        self.window = ModelWindow(setup.window_tokens)
+        self.window = prompts.ModelWindow(setup.window_tokens)
         """The window of the root model, with an estimate of its tokens that each reply refines."""
         self.has_run = False
         """Whether code of the model has run in this namespace."""
@@ -136,7 +136,7 @@ class Loop:
         root must answer. `messages`: the conversation so far."""
         remaining = self._gateway.take_turn()
         if remaining == 0:
-            opening = prompts.FORCED.format(turns=question.turns)
+            opening = notices.FORCED.format(turns=question.turns)
         else:
             opening = prompts.turn_message(
                 question.turns + 1, None if remaining is None else question.turns + remaining, question.text,
@@ -151,15 +151,14 @@ class Loop:
         """Ask the root in turn `number`, with messages shortened to its window; once more if it still refuses them as
         too long. Returns the turn so far; its `reason` is set if the run ends without a usable reply."""
         started = self._gateway.elapsed()
-        sent, shortened = compact(messages, self.window)
+        sent = prompts.compact(messages, self.window)
         reply, reason = Reply("", 0, 0, ""), None
         with self._meter.measure() as reads:
             try:
                 try:
                     reply = self._call_root(number, sent)
                 except PromptTooLong as exc:
-                    sent, more_shortened = self._shorten_refused(sent, exc)
-                    shortened += more_shortened
+                    sent = self._shorten_refused(sent, exc)
                     reply = self._call_root(number, sent)
                 self.window = self.window.after(sent, reply)
             except BudgetSpent as exc:
@@ -170,6 +169,7 @@ class Loop:
                 self._gateway.note(str(exc))
                 reply, reason = replace(exc.reply or reply, text=""), exc.reason
         seconds = self._gateway.elapsed() - started
+        shortened = sum(old != new for old, new in zip(messages, sent, strict=True))
         return Step(
             number, tuple(dict(message) for message in sent), prompts.with_call(reply) if reply.called else reply,
             cells=(), final_answer=None, notice=None, thinking_seconds=seconds, seconds=seconds, reason=reason,
@@ -197,18 +197,17 @@ class Loop:
                 on_delta(reply.text)
         return reply
 
-    def _shorten_refused(self, messages: list[Message], refusal: PromptTooLong) -> tuple[list[Message], int]:
+    def _shorten_refused(self, messages: list[Message], refusal: PromptTooLong) -> list[Message]:
         """Shorten the messages of a refused prompt to what its endpoint accepts; later turns keep to this smaller
-        window. Returns the messages, and the number of shortened ones. Raises `refusal` if the window is unbounded, or
-        if nothing can be shortened."""
+        window. Raises `refusal` if the window is unbounded, or if nothing can be shortened."""
         window = self.window.refused(messages, refusal)
-        shorter, count = compact(messages, window)
-        if self.window.tokens == UNBOUNDED_TOKENS or not count:
+        shorter = prompts.compact(messages, window)
+        if self.window.tokens == UNBOUNDED_TOKENS or shorter == messages:
             raise refusal
         self.window = window
         advice = f"window_tokens={window.tokens} avoids the refused call"
         self._gateway.note(f"{refusal}: the call was repeated with a shorter history; {advice}")
-        return shorter, count
+        return shorter
 
     def _handle_reply(self, step: Step, question: _Question, remaining: int | None) -> Step:
         """Run the code of a reply, or take the answer in its words. Returns the complete step; if the run ends without
@@ -244,7 +243,7 @@ class Loop:
         """The step with its cells, and with the answer that the last of them gave."""
         last, final, answer = cells[-1].result, parsed.final, cells[-1].result.final_answer
         skipped = len(parsed.blocks) - len(cells)
-        notice = prompts.SKIPPED.format(skipped) if last.raised and skipped else None
+        notice = notices.SKIPPED.format(skipped) if last.raised and skipped else None
         # The reply `FINAL(Paris)` was run as code and raised NameError: its words are the answer.
         has_name_error = answer is None and last.raised and "NameError: " in last.stderr
         if has_name_error and final and final.stands_alone(parsed.own_text, ""):
@@ -258,13 +257,13 @@ class Loop:
         final = parsed.final
         if final is None or parsed.fault:
             has_only_thought = step.reply.thinking and not step.reply.text.strip()
-            notice = prompts.ONLY_THINKING if has_only_thought else parsed.fault or prompts.NO_CODE
+            notice = notices.ONLY_THINKING if has_only_thought else parsed.fault or notices.NO_CODE
             return replace(step, notice=notice, refusal="to come" if parsed.fault == faults.TO_COME else "")
         is_alone = final.stands_alone(parsed.own_text, step.reply.thinking)
         written = self._answers.read(final, step.prompt, is_alone)
         is_unseen = self._has_text and not self.has_run
         if may_refuse and is_unseen and written.answer is not None and self._gateway.spent is None:
-            return replace(step, notice=prompts.UNSEEN, refusal="unseen")
+            return replace(step, notice=notices.UNSEEN, refusal="unseen")
         reason = None if written.answer is None else "answer"
         return replace(step, final_answer=written.answer, notice=written.notice, reason=reason, claims=final.claims)
 
@@ -272,8 +271,8 @@ class Loop:
         """A step without an answer, with all notices for the model. If a limit is reached, that is its reason."""
         notice = step.notice
         if has_invented_turn:
-            notice = f"{notice}\n\n{prompts.INVENTED}" if notice else prompts.INVENTED
-        notice = prompts.notice_of(step.reply, notice, step.cells)
+            notice = f"{notice}\n\n{notices.INVENTED}" if notice else notices.INVENTED
+        notice = notices.notice_of(step.reply, notice, step.cells)
         return replace(step, notice=notice, reason=self._gateway.spent, claims=())
 
     def _take_forced_answer(self, step: Step, parsed: ParsedReply) -> Step:
@@ -310,7 +309,7 @@ class Loop:
                     result = self._runner.run(block.code)
                 self.has_run = self.has_run or bool(statements_of(block.code))
                 if block.cut:
-                    result = replace(result, stdout=result.stdout + prompts.CUT_AND_RUN)
+                    result = replace(result, stdout=result.stdout + notices.CUT_AND_RUN)
             waited = self._subcalls.waited.seconds - waited_before
             cells.append(Cell(block.code, result, reads.cost, reads.ranges, started, waited, reads.ahead, reads.handed))
             if result.final_answer is not None or result.raised or self._gateway.spent:

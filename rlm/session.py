@@ -221,7 +221,7 @@ class Session:
                 if cell.result.stderr == notices.CUT_NOT_RUN:
                     continue
                 printed = self._runner.run(cell.code).stdout
-                if printed != cell.result.stdout.removesuffix(prompts.CUT_AND_RUN):
+                if printed != cell.result.stdout.removesuffix(notices.CUT_AND_RUN):
                     self.gateway.note(
                         f"block {number} of turn {step.iteration} printed something else when it ran again"
                     )
