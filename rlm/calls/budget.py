@@ -9,23 +9,22 @@ from dataclasses import dataclass, fields, replace
 class Budget:
     """Limits of a run, with its sub-calls and child runs; None for no limit.
 
-    They are checked before each call and after each turn. Calls in progress when a limit is reached still end and
-    count, so tokens and dollars may exceed it by the cost of 16 calls; iterations and calls never do.
+    They are checked before each call and after each turn. Calls that are in progress when a limit is reached end and
+    count, so tokens and dollars may exceed their limits by the cost of 16 calls. Iterations and calls never do.
 
     Raises TypeError for a limit that is not a number, ValueError for a negative one.
     """
 
     iterations: int | None = 30
-    """Turns of the root and of child runs together. Reaching it allows one more call, for a forced answer."""
+    """Turns of the root and of child runs together. When it is reached, one more call demands an answer."""
     calls: int | None = None
-    """Calls of models, root and sub-calls together; replies from the cache or a recording are free."""
+    """Calls of models, root and sub-calls together. Replies from the cache or a recording do not count."""
     tokens: int | None = None
-    """Input and output together."""
+    """Input and output tokens together."""
     dollars: float | None = None
-    """By the price table. A model without a known price counts nothing, and a note of the run says so; code in a cell
-    may not name such a model."""
+    """The cost. A model without a known price counts as free, and a note of the run says so; code may not name it."""
     seconds: float | None = None
-    """Wall clock of the run."""
+    """Seconds on the wall clock."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -40,14 +39,14 @@ class Budget:
                 raise ValueError(f"max_{field.name} must not be negative, not {value}")
 
     def less(self, *, calls: int, tokens: int, dollars: float, seconds: float) -> Budget:
-        """A budget whose limits are lower by these amounts, but not below 0; what has no limit keeps none."""
+        """A budget whose limits are lower by these amounts, but not below 0. None stays None."""
         used = {"calls": calls, "tokens": tokens, "dollars": dollars, "seconds": seconds}
-        limits = ((name, getattr(self, name), amount) for name, amount in used.items())
-        return replace(self, **{name: max(0, limit - amount) for name, limit, amount in limits if limit is not None})
+        limits = {name: getattr(self, name) for name in used}
+        return replace(self, **{key: max(0, limit - used[key]) for key, limit in limits.items() if limit is not None})
 
 
 def describe_end(reason: str) -> str:
-    """Why no more calls are made, in words: `max_calls is reached`, `the run was cancelled`."""
+    """A clause for messages on why no more calls are made: `max_calls is reached`, `the run was cancelled`."""
     if reason == "cancelled":
         return "the run was cancelled"
     return f"{reason} is reached" if reason.startswith("max_") else reason

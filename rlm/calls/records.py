@@ -1,4 +1,4 @@
-"""The records of the calls that cells make, and of child runs among them."""
+"""The records of the model calls that cells make, and of their child runs."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class SubCall:
     """The record of one call, answered or failed."""
 
     prompt: str  # shortened if the call failed and it was long
-    reply: Reply  # its text is empty when the call failed; the tokens were paid even so
+    reply: Reply  # of a failed call: without text, with the tokens that were paid
     dollars: float | None  # None where no price is known
     start_seconds: float
     execution_seconds: float
     key: str  # a hash of model and prompt: equal for equal calls
-    order: int  # the number of the call in its run, in the order in which calls are made
+    order: int  # the number of the call in its run
     error: str | None = None
     child: ChildRun | None = None

@@ -13,16 +13,16 @@ from rlm.models.lm import Reply
 class SubCache:
     """A cache of replies by key, in memory or as small JSON files in a directory. Safe for many threads and processes.
 
-    It stores no prompts. It stores replies as plain text: protect the directory.
+    Replies are stored as plain text, so protect the directory. Prompts are not stored.
     """
 
     def __init__(self, directory: str | os.PathLike[str] | None = None) -> None:
-        """`directory`: where the files lie, made if it is missing; None for a cache in memory."""
+        """`directory`: where the files are stored, created at the first one; None for a cache in memory."""
         self._directory = None if directory is None else Path(directory)
         self._memory: dict[str, tuple[str, str]] = {}
 
     def get(self, key: str) -> Reply | None:
-        """The reply stored under `key`, without a cost; None if there is none, or its file is damaged."""
+        """The reply stored under `key`, at no cost; None if there is none, or its file is damaged."""
         try:
             if self._directory is None:
                 text, model = self._memory[key]
@@ -33,7 +33,7 @@ class SubCache:
         return Reply(text, 0, 0, model, dollars=0.0, cached=True)
 
     def put(self, key: str, reply: Reply) -> None:
-        """Store `reply` under `key`. Its file appears whole or not at all. Raises OSError, as for a full disk."""
+        """Store `reply` under `key`. Its file appears whole or not at all. Raises OSError, for example for a full disk."""
         if self._directory is None:
             self._memory[key] = reply.text, reply.model
             return

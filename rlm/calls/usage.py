@@ -1,7 +1,7 @@
 """Count calls, tokens and dollars per model over one run, and price calls.
 
-A price is the endpoint's own report, one of the caller, or one of the table of `genai-prices`: that of the installed
-version, since nothing is downloaded.
+The cost of a call is what its endpoint reports, else follows from the caller's prices, else from the price table of the
+installed `genai-prices`. Nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from typing import Any
 from rlm.models.lm import Reply, is_amount
 
 Price = tuple[float, float] | tuple[float, float, float] | tuple[float, float, float, float]
-"""Dollars per million tokens: input, output, and input read from a cache and written to it (else as other input)."""
+"""Dollars per million tokens: input, output, input read from a cache, input written to a cache. The last two default to
+the price of other input."""
 
 Prices = Mapping[str, Price]  # model -> price
 
 _TIER_KINDS = ("service_tier", "speed", "processing")  # what the table calls the tier of a provider
-_VERSION = re.compile(r"-(\d{4}-\d\d-\d\d|\d{8}|latest)$")
+_VERSION = re.compile(r"-(\d{4}-\d\d-\d\d|\d{8}|latest)$")  # the end of "gpt-5-2025-08-07", not of "gpt-5-mini"
 
 
 def check_prices(prices: Prices) -> Prices:
-    """Check prices, and return them. Raises ValueError, which says how a price is written."""
+    """Return `prices`. Raises ValueError for a price that is not a tuple of 2 to 4 amounts."""
     for model, price in prices.items():
         if not (isinstance(price, (tuple, list)) and 2 <= len(price) <= 4 and all(map(is_amount, price))):
             raise ValueError(
@@ -35,24 +36,23 @@ def check_prices(prices: Prices) -> Prices:
 
 
 def find_price(model: str, prices: Prices) -> Price | None:
-    """The price of a model in `prices`; None if they lack it. A name with a date at its end (`gpt-5-2025-08-07`) costs
-    the same as the name without it."""
+    """The price of a model in `prices`; None if it is not there. A name that ends in a date (`gpt-5-2025-08-07`) costs
+    as much as the name without it."""
     return prices.get(model) or prices.get(_VERSION.sub("", model))
 
 
 def cost_of(reply: Reply, prices: Prices) -> float | None:
-    """The cost of a reply in dollars; None if the price of its model is not known. The amount that the endpoint reports
-    comes first, then `prices`, then the table as of now."""
+    """The cost of a reply in dollars, as the endpoint reported it, by `prices`, or by today's price table, in this
+    order. None if the price of its model is not known."""
     if reply.dollars is not None:
         return reply.dollars
     price = find_price(reply.model, prices) if prices else None
     if price is None:
         return _by_table(reply)
-    fresh, out, read, write = [*price, price[0], price[0]][:4]
-    details = reply.details
-    uncached = reply.input_tokens - details.cache_read - details.cache_write
-    millionths = uncached * fresh + details.cache_read * read + details.cache_write * write + reply.output_tokens * out
-    return float(millionths) / 1e6
+    fresh_price, output_price, read_price, write_price = [*price, price[0], price[0]][:4]
+    read, written = reply.details.cache_read, reply.details.cache_write
+    input_cost = (reply.input_tokens - read - written) * fresh_price + read * read_price + written * write_price
+    return float(input_cost + reply.output_tokens * output_price) / 1e6
 
 
 def _by_table(reply: Reply) -> float | None:
@@ -66,25 +66,24 @@ def _by_table(reply: Reply) -> float | None:
         cache_write_1h_tokens=details.cache_write_1h or None, output_reasoning_tokens=details.reasoning or None,
     )  # fmt: skip
     tier: dict[str, str] | None = dict.fromkeys(_TIER_KINDS, details.tier) if details.tier else None
-    # The endpoint goes before the provider in the name of the model, and that before the name alone.
+    # Look the model up at its endpoint, then at the provider in its name (`openai/gpt-5`), then by its name alone.
     lookups: list[tuple[str, dict[str, Any]]] = []
     if endpoint := details.endpoint:
         lookups.append((model, {"provider_api_url" if "://" in endpoint else "provider_id": endpoint}))
     provider, _, bare_name = model.partition("/")
     if bare_name:
         lookups.append((bare_name, {"provider_id": provider}))
-    for name, by in [*lookups, (model, {})]:
+    for name, provider_option in [*lookups, (model, {})]:
         try:
-            result = genai_prices.calc_price(usage, name, **by, price_context=tier)
-        except (LookupError, ValueError):  # no such model; a price that needs counts that are not reported
+            result = genai_prices.calc_price(usage, name, **provider_option, price_context=tier)
+        except (LookupError, ValueError):  # no such model; or its price needs counts that the endpoint did not report
             continue
         return float(result.total_price)
     return None
 
 
 def list_prices() -> Prices:
-    """The prices of OpenAI's and Anthropic's models in the table, as of today, without tiers and discounts: the value
-    of `rlm.PRICES`."""
+    """The value of `rlm.PRICES`: today's prices of OpenAI's and Anthropic's models, without tiers and discounts."""
     from datetime import UTC, datetime
 
     from genai_prices.data import providers
@@ -93,14 +92,14 @@ def list_prices() -> Prices:
     chosen = (provider for provider in providers if provider.id in ("openai", "anthropic"))
     for model in (model for provider in chosen for model in provider.models):
         price = model.get_prices(now)
-        both: list[Any] = [getattr(item, "base", item) for item in (price.input_mtok, price.output_mtok)]
-        if None not in both:
-            result[model.id] = (float(both[0]), float(both[1]))
+        per_million: list[Any] = [getattr(item, "base", item) for item in (price.input_mtok, price.output_mtok)]
+        if None not in per_million:
+            result[model.id] = (float(per_million[0]), float(per_million[1]))
     return result
 
 
 OWN_COUNTS = ("estimated_calls", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
-"""Fields of `ModelUsage` that rlms does not have, in the order of the class."""
+"""The fields of `ModelUsage` that rlms does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +110,13 @@ class ModelUsage:
     input_tokens: int = 0
     output_tokens: int = 0
     dollars: float | None = None
-    """None where no price is known."""
+    """None if the price of a call is not known."""
     estimated_calls: int = 0
-    """Calls whose endpoint reported no tokens: a token is counted for each byte."""
+    """Calls whose endpoint reported no tokens, so that each byte counts as one."""
     cache_read_tokens: int = 0
-    """Input tokens that the provider's caches held."""
+    """Input tokens that were read from a cache of the provider."""
     cache_write_tokens: int = 0
-    """Input tokens written to those caches."""
+    """Input tokens that were written to such a cache."""
     reasoning_tokens: int = 0
     """Output tokens spent on thinking."""
 
@@ -131,7 +130,7 @@ class ModelUsage:
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
-        """The counts by the field names of rlms, without an unknown cost, and without zeros that rlms does not have."""
+        """The counts by the field names of rlms. An unknown cost, and counts of our own that are 0, are left out."""
         counts = {f"total_{name}": getattr(self, name) for name in ("calls", "input_tokens", "output_tokens")}
         cost: dict[str, Any] = {} if self.dollars is None else {"total_cost": self.dollars}
         return counts | cost | {name: getattr(self, name) for name in OWN_COUNTS if getattr(self, name)}
@@ -141,24 +140,24 @@ class Usage:
     """Sums over all calls of a run, root and sub-calls. Safe for use by many threads."""
 
     def __init__(self, prices: Prices | None = None) -> None:
-        """`prices`: those of the caller, which go before the table of `genai-prices`."""
+        """`prices`: the caller's, which override the table of `genai-prices`."""
         self.prices: Prices = prices or {}
-        """Dollars per million tokens, by model."""
+        """The caller's prices."""
         self.calls = self.input_tokens = self.output_tokens = 0
-        """Calls that were answered, tokens of all prompts, tokens of all replies."""
+        """The calls that were paid for, and the tokens of their prompts and replies."""
         self.known_dollars = 0.0
-        """The cost of the calls whose prices are known."""
+        """The cost of the calls whose price is known."""
         self._models: dict[str, ModelUsage] = {}
         self._lock = threading.Lock()
 
     def count(self, model: str, used: ModelUsage) -> None:
-        """Add the calls of one model that were answered, with their tokens and cost."""
+        """Add the usage of some calls of a model."""
         with self._lock:
-            old = self._models.get(model, ModelUsage(dollars=0.0))
-            both = None if used.dollars is None or old.dollars is None else old.dollars + used.dollars
-            sums = {field.name: getattr(old, field.name) + getattr(used, field.name)
-                    for field in fields(ModelUsage) if field.name != "dollars"}  # fmt: skip
-            self._models[model] = ModelUsage(**sums, dollars=both)
+            before = self._models.get(model, ModelUsage(dollars=0.0))
+            dollars = None if used.dollars is None or before.dollars is None else before.dollars + used.dollars
+            counts = {field.name: getattr(before, field.name) + getattr(used, field.name)
+                      for field in fields(ModelUsage) if field.name != "dollars"}  # fmt: skip
+            self._models[model] = ModelUsage(**counts, dollars=dollars)
             self.calls += used.calls
             self.input_tokens += used.input_tokens
             self.output_tokens += used.output_tokens
@@ -180,7 +179,8 @@ class Usage:
         return self.known_dollars if all(used.dollars is not None for used in list(self._models.values())) else None
 
     def notes(self) -> list[str]:
-        """A sentence on the models without a known price, and one on those whose tokens were estimated, if any."""
+        """A sentence on the models without a known price, and one on those whose tokens were estimated; empty without
+        such models."""
         models = list(self._models.items())
         unpriced = ", ".join([name for name, used in models if used.dollars is None])
         estimated = ", ".join([name for name, used in models if used.estimated_calls])

@@ -1,6 +1,6 @@
-"""Wait for calls: run them side by side on daemon threads, and measure the wait, which a cell does not pay.
+"""Run calls side by side on daemon threads, and measure the wait for them, which does not count as a cell's own time.
 
-A process that ends joins the threads of an executor: after Ctrl-C, a call of ten minutes would keep it alive.
+An executor would not do: a process that ends joins its threads, so a call of ten minutes would outlive a Ctrl-C.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 _T = TypeVar("_T")
-_WAIT_SECONDS = 0.25  # the longest single wait: between two, an exception reaches the thread that waits
+_WAIT_SECONDS = 0.25  # the longest single wait: an interrupt reaches the waiting thread only between two waits
 
 
-def run_side_by_side(jobs: Sequence[Callable[[], _T]], most: int) -> list[_T]:
-    """Run `jobs`, at most `most` of them at the same time. Returns their results in the order of `jobs`.
+def run_side_by_side(jobs: Sequence[Callable[[], _T]], at_once: int) -> list[_T]:
+    """Run `jobs`, at most `at_once` of them at the same time. Returns their results in the order of `jobs`.
 
-    Raises the exception of the first failed job, once those before it have ended. Then, and when the wait is
-    interrupted, no further job begins, and the running ones end by themselves: an exception that is raised in the
-    thread of a cell, which has run out of time, never strikes a job.
+    Raises the exception of the first job that failed, once those before it have ended. Then, and when the wait is
+    interrupted, no further job begins, and the running ones end by themselves. Jobs have threads of their own, so the
+    interrupt of a cell that has run out of time does not break one off.
     """
     remaining = deque(enumerate(jobs))
     ended: SimpleQueue[tuple[int, Future[_T]]] = SimpleQueue()
@@ -40,14 +40,14 @@ def run_side_by_side(jobs: Sequence[Callable[[], _T]], most: int) -> list[_T]:
             outcome = Future[_T]()
             try:
                 outcome.set_result(job())
-            except BaseException as error:  # raised again by the caller that waits
+            except BaseException as error:  # the waiting caller raises it again
                 outcome.set_exception(error)
             ended.put((number, outcome))
 
-    # `Thread.start` waits for the new thread. In CPython 3.11 an exception for the thread that starts another can
-    # strike the new one, which then never says that it has begun: that wait would have no end.
+    # Not `Thread.start`, which waits for the new thread to begin. In CPython 3.11 an exception that is raised in the
+    # starting thread from outside can hit the new one before it says that it has begun: the wait would never end.
     try:
-        for _ in range(min(most, len(jobs))):
+        for _ in range(min(at_once, len(jobs))):
             start_new_thread(work, ())
         results: list[_T] = []
         for number in range(len(jobs)):
@@ -56,7 +56,7 @@ def run_side_by_side(jobs: Sequence[Callable[[], _T]], most: int) -> list[_T]:
                     done, outcome = ended.get(timeout=_WAIT_SECONDS)
                 except Empty:
                     running = len(jobs) - len(remaining) - len(outcomes)
-                    if remaining and running < most:  # a thread was lost at its start
+                    if remaining and running < at_once:  # a thread was lost at its start
                         start_new_thread(work, ())
                 else:
                     outcomes[done] = outcome
@@ -68,13 +68,16 @@ def run_side_by_side(jobs: Sequence[Callable[[], _T]], most: int) -> list[_T]:
 
 @dataclass(slots=True, eq=False)
 class WaitClock:
-    """Runs while any call does; overlapping calls count once. Safe for use by many threads. Each call holds a lock of
-    its own, in a `with`: an interrupted call releases it, wherever the interrupt struck, and stops counting."""
+    """Counts the seconds in which at least one call is in progress. Safe for use by many threads.
+
+    Each call holds a lock of its own, in a `with`. Wherever an interrupt hits a call, it releases that lock, by which
+    the clock sees that the call has ended.
+    """
 
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _calls: list[threading.Lock] = field(default_factory=list)
-    _seconds: float = 0.0  # as they were counted last
-    _counted_at: float = 0.0  # `time.perf_counter()` then
+    _seconds: float = 0.0  # the seconds up to `_counted_at`
+    _counted_at: float = 0.0  # the `time.perf_counter()` of the last count
 
     @property
     def seconds(self) -> float:
@@ -83,20 +86,20 @@ class WaitClock:
             now = time.perf_counter()
             elapsed = now - self._counted_at if self._calls else 0.0
             self._calls = [call for call in self._calls if call.locked()]  # an interrupted one is free
-            # The sum and its clock last, without a call between them: an interrupt there would count the wait twice.
+            # These two are set last and in one statement: an interrupt between them would count the wait twice.
             self._seconds, self._counted_at = self._seconds + elapsed, now
             return self._seconds
 
     @contextmanager
     def running(self, held_lock: threading.Lock) -> Iterator[None]:
-        """Count the time inside the block as a call, as long as the caller holds the lock `held_lock`. The caller must
-        hold the lock itself: an interrupt can leave this generator suspended with a lock held."""
+        """Count the time inside the block, as long as the caller holds `held_lock`. The caller must hold the lock: an
+        interrupt can leave this generator suspended, and a lock that it held would never be released."""
         with self._lock:
             self._seconds, self._counted_at = self.seconds, time.perf_counter()
             self._calls.append(held_lock)
         try:
             yield
-        finally:  # if this is not reached, the free lock is not counted
+        finally:  # if an interrupt skips this, the free lock ends the count
             with self._lock:
                 self._seconds, self._counted_at = self.seconds, time.perf_counter()
                 self._calls.remove(held_lock)
@@ -104,20 +107,21 @@ class WaitClock:
 
 @dataclass(frozen=True, slots=True)
 class CellClock:
-    """Tells how long a cell may still run: without the time in which it waits for sub-calls, and within the budget."""
+    """Tells how long a cell may still run. Waits for sub-calls count against the budget of the run, but not here."""
 
-    limit_seconds: float
-    run_seconds_left: Callable[[], float]  # what the budget of the run leaves
+    limit_seconds: float  # of the cell's own time
+    run_seconds_left: Callable[[], float]  # the seconds that the budget of the run leaves
     waited: WaitClock  # the waits for sub-calls
-    waited_before: float  # seconds of them when the cell began
+    waited_before: float  # the seconds of `waited` when the cell began
     started: float = field(default_factory=time.perf_counter)
 
     def seconds_left(self) -> float:
-        """Seconds until the cell must end, or negative. A spent budget leaves it one in all, to draft an answer."""
+        """Seconds until the cell must end, or negative. If the budget of the run is spent, a cell has one second in
+        all, to draft an answer."""
         elapsed = time.perf_counter() - self.started
-        own = elapsed - (self.waited.seconds - self.waited_before)
-        return min(self.limit_seconds - own, max(self.run_seconds_left(), 1 - elapsed))
+        own_seconds = elapsed - (self.waited.seconds - self.waited_before)
+        return min(self.limit_seconds - own_seconds, max(self.run_seconds_left(), 1 - elapsed))
 
     def allowed_seconds(self) -> float:
-        """What a stopped cell was allowed, for messages: its limit, or its time so far if the run's budget was less."""
+        """The seconds that a stopped cell had, for messages: its limit, or less if the budget of the run was spent."""
         return min(self.limit_seconds, round(time.perf_counter() - self.started, 1))

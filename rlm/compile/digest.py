@@ -1,6 +1,6 @@
 """Digest one session into statements, each with the turns that support it. Does no I/O.
 
-A statement of a model that cites no turn of the session, by its number in brackets, is dropped: nobody could check it.
+A statement of a model that cites no turn of the session, as in `[12]`, is dropped: nobody could check it.
 """
 
 from __future__ import annotations
@@ -22,52 +22,55 @@ of the form `- statement [n]` or `- statement [n, m]`, where n and m are the num
 line without a turn is thrown away. At most 12 lines in all, each at most 250 characters; leave a heading empty rather \
 than invent. Never repeat a secret. The answer is that Markdown and nothing else."""
 
-_HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*:?\s*$")
-_BULLET = re.compile(r"^\s*[-*+]\s+(.*)$")
-_CITED = re.compile(r"\[([^\[\]]{1,600})\]")
-_NUMBER = re.compile(r"(?:turns?\s*|#)?(\d{1,9})", re.I)
-_MOST_CHARACTERS = 400  # of a statement in a digest
-_RULES_CHARACTERS = 250  # of a statement that rules pick
+_HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*:?\s*$")  # "## Decisions:"
+_SECTION_PREFIX = 6  # the letters by which a heading is recognized: models write "Decision" and "Pattern" too
+_BULLET = re.compile(r"^\s*[-*+]\s+(.*)$")  # "- It uses S3 [12]"
+_CITATION = re.compile(r"\[([^\[\]]{1,600})\]")  # the "12, 14" in "[12, 14]"
+_TURN_NUMBER = re.compile(r"(?:turns?\s*|#)?(\d{1,9})", re.I)  # "12", "turn 12", "#12"
+_STATEMENT_CHARACTERS = 400  # the longest statement in a digest
+_RULES_CHARACTERS = 250  # the longest statement that rules pick
 _SEARCHED_CHARACTERS = 20_000  # the beginning of a tool's output, in which errors are looked for
-_MOST_OF_KIND = 6  # statements of a kind, such as commits, in a digest without a model
+_MOST_BY_RULE = 6  # the statements that one rule picks, such as commits
 _SHORTEST_PROMPT = 20  # characters; a shorter message ("Thanks!", "go on") says nothing to a colleague
-_COMMIT = re.compile(r"git commit\b.{0,40}?-m\s*\\?[\"']([^\"'\\\n]{3,200})", re.S)
+_COMMIT = re.compile(r"git commit\b.{0,40}?-m\s*\\?[\"']([^\"'\\\n]{3,200})", re.S)  # `git commit -am "message"`
 _FAILED = re.compile(r"^(?:\[error\]\s*)?(.*?(?:Error|Exception|error:|FAILED|fatal:).*)$", re.M)
-_WRITERS = frozenset(("Edit", "Write", "MultiEdit", "NotebookEdit", "apply_patch"))
-_PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.M)
+_WRITERS = frozenset(("Edit", "Write", "MultiEdit", "NotebookEdit", "apply_patch"))  # tools that change files
+_PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.M)  # a line of the argument of `apply_patch`
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
     """A statement about a session, and the turns that support it."""
 
-    section: str
+    section: str  # one of `SECTIONS`
     text: str
     turns: tuple[str, ...]  # the ids of the turns: `session:n`
 
     def line(self) -> str:
+        """The statement as a line of Markdown."""
         return f"- {self.text} {' '.join(f'[{turn}]' for turn in self.turns)}"
 
 
 FindTurn = Callable[[str], str | None]
-"""Takes a citation between brackets. Returns the full id of the turn that it cites; None if it cites none."""
+"""Takes a citation, such as `12`. Returns the id of the turn that it cites; None if there is no such turn."""
 
 
 def parse_statements(markdown: str, find_turn: FindTurn) -> list[Statement]:
-    """The statements in a model's Markdown that cite turns. `find_turn` knows the turns."""
+    """The statements in a model's Markdown that cite turns which `find_turn` finds."""
     statements, section = [], ""
     for line in markdown.splitlines():
         if heading := _HEADING.match(line):
-            section = next((item for item in SECTIONS if item.lower()[:6] == heading[1].lower()[:6]), section)
+            prefix = heading[1].lower()[:_SECTION_PREFIX]
+            section = next((name for name in SECTIONS if name.lower()[:_SECTION_PREFIX] == prefix), section)
         elif section and (bullet := _BULLET.match(line)):
             text, turns = _split_citations(bullet[1], find_turn)
             if text and turns:
-                statements.append(Statement(section, text[:_MOST_CHARACTERS], turns))
+                statements.append(Statement(section, text[:_STATEMENT_CHARACTERS], turns))
     return statements
 
 
 def _split_citations(line: str, find_turn: FindTurn) -> tuple[str, tuple[str, ...]]:
-    """A statement without its citations, and the turns that it cites, each once."""
+    """A statement without its citations, and the ids of the turns that it cites, each once."""
     turns: dict[str, None] = {}
 
     def collect(brackets: re.Match[str]) -> str:
@@ -75,15 +78,15 @@ def _split_citations(line: str, find_turn: FindTurn) -> tuple[str, tuple[str, ..
         turns.update(dict.fromkeys(cited))
         return "" if cited else brackets[0]
 
-    text = _CITED.sub(collect, line)
+    text = _CITATION.sub(collect, line)
     return " ".join(text.split()).rstrip(" ."), tuple(turns)
 
 
 def turn_finder(session_id: str, turns: int) -> FindTurn:
-    """A function from a citation of a turn in one session (`12`, `turn 12`, `session:12`) to the turn's full id."""
+    """A function that finds the turns of one session, which has `turns` of them, by `12`, `turn 12` or `session:12`."""
 
     def find_turn(cited: str) -> str | None:
-        number = _NUMBER.fullmatch(cited.removeprefix(f"{session_id}:"))
+        number = _TURN_NUMBER.fullmatch(cited.removeprefix(f"{session_id}:"))
         return f"{session_id}:{int(number[1])}" if number and 1 <= int(number[1]) <= turns else None
 
     return find_turn
@@ -101,9 +104,9 @@ def render(statements: Iterable[Statement]) -> str:
 
 
 def extract(turns: Sequence[Turn]) -> list[Statement]:
-    """Statements about a session, picked by rules: its prompts, last answer, commits, changed files and errors."""
+    """Pick statements about a session by rules: its prompts, last answer, commits, changed files and errors."""
     prompts = [turn for turn in turns if turn.kind == "text" and turn.role == "user"]
-    long = [turn for turn in prompts if len(turn.text.strip()) >= _SHORTEST_PROMPT] or prompts[:1]
+    requests = [turn for turn in prompts if len(turn.text.strip()) >= _SHORTEST_PROMPT] or prompts[:1]
     answers = [turn for turn in turns if turn.kind == "text" and turn.role == "assistant"]
     calls = [turn for turn in turns if turn.kind == "tool_use"]
     commits = [(turn, message) for turn in calls for message in _COMMIT.findall(turn.text)]
@@ -111,22 +114,22 @@ def extract(turns: Sequence[Turn]) -> list[Statement]:
     outputs = [(turn, _FAILED.search(turn.text[:_SEARCHED_CHARACTERS])) for turn in turns if turn.kind == "tool_result"]
     failed = [(turn, match[1]) for turn, match in outputs if match]
 
-    result = [_state("Summary", f"Asked: {turn.text}", turn) for turn in long[:_MOST_OF_KIND]]
-    result += [_state("Summary", f"Last answer: {turn.text}", turn) for turn in answers[-1:]]
-    result += [_state("Summary", f"Committed: {message}", turn) for turn, message in commits[-_MOST_OF_KIND:]]
-    newest = list(changed.items())[-2 * _MOST_OF_KIND :]
-    result += [_state("Patterns", f"Changed: {path}", turn) for path, turn in newest]
-    for turn, error in failed[-_MOST_OF_KIND:]:
-        result.append(_state("Open questions", f"Failed ({turn.tool or 'tool'}): {error}", turn))
+    result = [_statement("Summary", f"Asked: {turn.text}", turn) for turn in requests[:_MOST_BY_RULE]]
+    result += [_statement("Summary", f"Last answer: {turn.text}", turn) for turn in answers[-1:]]
+    result += [_statement("Summary", f"Committed: {message}", turn) for turn, message in commits[-_MOST_BY_RULE:]]
+    newest = list(changed.items())[-2 * _MOST_BY_RULE :]
+    result += [_statement("Patterns", f"Changed: {path}", turn) for path, turn in newest]
+    for turn, error in failed[-_MOST_BY_RULE:]:
+        result.append(_statement("Open questions", f"Failed ({turn.tool or 'tool'}): {error}", turn))
     return result
 
 
-def _state(section: str, text: str, turn: Turn) -> Statement:
+def _statement(section: str, text: str, turn: Turn) -> Statement:
     return Statement(section, " ".join(text.split())[:_RULES_CHARACTERS], (turn.id,))
 
 
 def _changed_paths(turn: Turn) -> list[str]:
-    """The files that a call of a tool changes, by its arguments."""
+    """The paths of the files that a tool call changes; empty for a tool that changes none."""
     if turn.tool not in _WRITERS:
         return []
     if patched := _PATCHED.findall(turn.text.replace("\\n", "\n")):
