@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rlm.interpreter.interpreter import sanitize_key as sanitize_key
 
     PRICES: Prices
-    """Prices of models of OpenAI and Anthropic, without tiers and discounts, as of today."""
+    """Today's prices of the models of OpenAI and Anthropic, without tiers and discounts."""
 
 __version__ = "0.3.0"
 
@@ -34,13 +34,13 @@ __all__ = [  # in full, for checkers and the reference
     "ToolRegistry", "TrajectoryError", "UnknownOption", "Usage", "create_interpreter", "get_default_volume_name",
     "sanitize_key",
 ]  # fmt: skip
-_OF_INTERPRETER = ("FinalOutput", "Interpreter", "create_interpreter", "get_default_volume_name", "sanitize_key")
+_INTERPRETER_NAMES = ("FinalOutput", "Interpreter", "create_interpreter", "get_default_volume_name", "sanitize_key")
 
 
 def __getattr__(name: str) -> object:
-    """Import names at the first use of one: a worker, which imports modules of this package, uses none. Names that load
-    what most runs do not need (stores to write to, a table of prices) are apart."""
-    if name in _OF_INTERPRETER:
+    """Import the public names at the first use of one, since a worker imports only modules of this package. Names that
+    load what few programs need (the interpreter, the price table) are imported on their own."""
+    if name in _INTERPRETER_NAMES:
         from rlm.interpreter import interpreter
 
         return getattr(interpreter, name)

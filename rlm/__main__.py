@@ -1,4 +1,4 @@
-"""`python -m rlm`."""
+"""Run the command `rlm`: `python -m rlm`."""
 
 from rlm.cli import main
 

@@ -1,7 +1,11 @@
-"""Every error of this package. A failure is never a value: nothing here returns a string that starts with "Error:".
+"""The errors of this package.
 
-The model gets `AnswerRefused`, and the `LLMError` of a sub-call, as text, and can react to it. The others, and an
-`LLMError` of the root, end the run as exceptions; a `BudgetSpent` ends it with its best answer.
+RLMError
+  AnswerRefused, LLMError of a sub-call   go to the model as text, and it can react
+  LLMError of the root                    ends the run as an exception
+    RateLimited, PromptTooLong, ScriptExhausted
+    ReplyRefused, BudgetSpent             end the run with its best answer
+  RunnerUnavailable, UnknownOption, InvalidArgument, TrajectoryError, ChannelAbuse   end the run as exceptions
 """
 
 from __future__ import annotations
@@ -18,10 +22,10 @@ class AnswerRefused(RLMError, ValueError):
 
 
 class LLMError(RLMError, RuntimeError):
-    """A language model gave no answer, as for a missing key or an unknown model. The message is one line."""
+    """A language model gave no answer, for example since the key is missing. The message is one line."""
 
     reply: Any = None
-    """The `rlm.models.lm.Reply` that was paid for and is not an answer (cut, empty, refused); None if there is none."""
+    """The `rlm.models.lm.Reply` that was paid for but is not an answer (cut, empty, refused); None if there is none."""
 
     def __init__(self, message: str = "", *, transient: bool = False) -> None:
         super().__init__(message)
@@ -30,7 +34,7 @@ class LLMError(RLMError, RuntimeError):
 
 
 class RateLimited(LLMError):
-    """The endpoint refuses a call for now: it got too many, or a quota is spent."""
+    """The endpoint refuses calls for now: there were too many, or a quota is spent."""
 
     def __init__(self, message: str = "", *, retry_after_seconds: float | None = None) -> None:
         super().__init__(message, transient=True)
@@ -44,9 +48,9 @@ class PromptTooLong(LLMError):
     def __init__(self, message: str = "", *, tokens: int | None = None, window_tokens: int | None = None) -> None:
         super().__init__(message)
         self.tokens = tokens
-        """The tokens of the prompt as the endpoint counts them (some add the reply); None if it does not say."""
+        """The tokens of the prompt, which some endpoints count with the reply; None if the endpoint does not say."""
         self.window_tokens = window_tokens
-        """The tokens that fit, as the endpoint says; None if it does not say."""
+        """The tokens that fit; None if the endpoint does not say."""
 
 
 class ReplyRefused(LLMError):
@@ -55,16 +59,16 @@ class ReplyRefused(LLMError):
     def __init__(self, message: str = "", *, reason: Literal["refusal", "content_filter"] = "refusal") -> None:
         super().__init__(message)
         self.reason = reason
-        """The reason of a run that ends so."""
+        """The `reason` of a run that ends with this error."""
 
 
 class BudgetSpent(LLMError):
-    """A limit of the run is reached: a call was not made, or was broken off."""
+    """A call was not made, or was broken off, since a limit of the run is reached or the run was cancelled."""
 
     def __init__(self, message: str = "", *, reason: str = "budget") -> None:
         super().__init__(message)
         self.reason = reason
-        """The keyword of the limit: `max_calls`, `max_tokens`, ...; `cancelled` or `budget` without one."""
+        """The keyword of the limit, such as `max_calls`; `cancelled`; or `budget` if no limit is named."""
 
 
 class ScriptExhausted(LLMError):
@@ -72,20 +76,21 @@ class ScriptExhausted(LLMError):
 
 
 class RunnerUnavailable(RLMError, ValueError):
-    """There is no runner of this name, or it cannot start here, or cannot take this context; the message says why."""
+    """There is no runner of this name, it cannot start on this machine, or it cannot take this context."""
 
 
 class UnknownOption(RLMError, TypeError):
-    """There is no such provider, preset or option of a model; the message names those that there are."""
+    """There is no such provider, preset or model option. The message lists the known ones."""
 
 
 class InvalidArgument(RLMError, ValueError):
-    """The question of a run is empty or longer than the window, or its context is only an address or a file name."""
+    """A question is empty or longer than the window, a context is only an address or a file name, or a session is
+    closed."""
 
 
 class TrajectoryError(RLMError, ValueError):
-    """A run cannot be resumed or replayed from this file: it is missing, damaged, or records another run."""
+    """A run cannot be resumed, replayed or shown: its file is missing or damaged, or records another run."""
 
 
 class ChannelAbuse(RLMError, RuntimeError):
-    """Code in a sandbox tampered with the channel to its host. The worker is gone, and the run with it."""
+    """Code in a sandbox tampered with the channel to its host. The worker was ended, and with it the run."""

@@ -1,4 +1,4 @@
-"""The class `RLM`: make one from keywords, ask it questions about a context, and resume recorded runs."""
+"""The class `RLM`: configure one by keywords, ask it questions about a context, and resume recorded runs."""
 
 from __future__ import annotations
 
@@ -31,15 +31,14 @@ from rlm.trajectory.recording import Recording
 from rlm.trajectory.step import Step
 
 _MODEL = "gpt-5"
-_PROMPT_CHARACTERS = 100_000  # as in rlms, unless the sub-model has an attribute `prompt_characters`
-_OUTPUT_CHARACTERS = 20_000  # of a block; at most a quarter of the window
-_WINDOW_TOKENS = 128_000  # the smallest of today's root models, unless the LM has an attribute `window_tokens`
+_PROMPT_CHARACTERS = 100_000  # the longest prompt of a sub-call, as in rlms, unless the sub-model knows its own
+_OUTPUT_CHARACTERS = 20_000  # of a block; but at most a quarter of the window, at 4 characters a token
+_WINDOW_TOKENS = 128_000  # the smallest window of today's root models, unless the root model knows its own
 
 READ_ALL = "Please read through the context and answer any queries or respond to any instructions contained within it."
 """The default question, as in rlm-minimal and rlms."""
 
-# Fields of our metadata, without which no run can be resumed, and their types; `a.b` is the field b inside a.
-_OWN_FIELDS: Mapping[str, Any] = {
+_REQUIRED_FIELDS: Mapping[str, Any] = {  # of a resumable run's metadata, with their types; `a.b` is the field b of a
     "query": str, "context": dict, "context.length": int | None, "context.type": str, "budget": dict, "max_depth": int,
     "environment_type": str, "environment_kwargs.cell_timeout": float | int | None,
     "environment_kwargs.output_limit": int, "backend": str, "backend_kwargs.model_name": str, "sub_model": str | None,
@@ -77,16 +76,16 @@ class RLM:
     ) -> None:  # fmt: skip
         """Models:
 
-        - `model`: the root model (by default gpt-5), at an OpenAI-compatible endpoint or with its provider before it:
+        - `model`: the root model, by default gpt-5: a name at an OpenAI-compatible endpoint, or PROVIDER:NAME, such as
           `anthropic:claude-opus-5-5`
         - `sub_model`: the model of sub-calls, by default the root model
-        - `lm`, `sub_lm`: objects in their place; sub-calls go to `sub_lm`, by default `lm`, which is asked for
+        - `lm`, `sub_lm`: objects that make the calls instead; sub-calls go to `sub_lm`, by default `lm`, and ask it for
           `sub_model`
-        - `preset`: `openai` or `anthropic`, a ready pair of models
+        - `preset`: `openai` or `anthropic`, a pair of models
         - `base_url`, `api_key`, `headers`: for the provider of the root model
-        - `sampling`: options of the root's requests, such as `{"temperature": 0}`, and of sub-calls if both are one
+        - `sampling`: options of the root's requests, such as `{"temperature": 0}`, and of sub-calls that go to the same
           object; `sub_sampling`: options of sub-calls
-        - `models`: all that code may name in a sub-call; by default any, under `max_dollars` those with a price
+        - `models`: the models that code may name in a sub-call; by default any, under `max_dollars` those with a price
         - `prices`: model -> dollars per million tokens (input, output)
         - `backend`, `backend_kwargs`: the provider, and its options with `model_name`, as `rlms` names them
 
@@ -95,12 +94,13 @@ class RLM:
         - `budget`, or its parts by keyword: `max_iterations` (turns, 30), `max_calls`, `max_tokens`, `max_dollars`,
           `max_seconds`
         - `max_depth`: 2 lets `rlm_query` start child runs
-        - `max_retries`: of a call that fails for a while
+        - `max_retries`: how often a call is retried that failed for a reason that may pass
         - `cell_timeout`: seconds of a cell's own time; None for no limit
-        - `output_limit`: characters of output per block: 20,000, at most a quarter of the window
-        - `window_tokens`: window of the root, by default what its provider says, else 128,000
-        - `prompt_characters`: the longest prompt of a sub-call: what its model says, else 100,000, or half its window
-        - `compaction`: whether a history that nears the window is shortened
+        - `output_limit`: characters of output per block; by default 20,000, but at most a quarter of the window
+        - `window_tokens`: the root's window; by default what its provider says, else 128,000
+        - `prompt_characters`: the longest prompt of a sub-call; by default what its model says, else 100,000, at most
+          half its window
+        - `compaction`: whether to shorten a history that nears the window
 
         Running:
 
@@ -108,10 +108,10 @@ class RLM:
           `confined`, the default: the first of these that works; `local`: this process with its rights, no sandbox;
           `docker`; `sandbox`: one of a provider (docs/runners.md)
         - `runner_options`: `limits` for `subprocess`, `pyodide` for `wasm`, `image` for `docker`, `make` for `sandbox`
-        - `environment`, `environment_kwargs`: the same two, as `rlms` names them
+        - `environment`, `environment_kwargs`: `runner` and `runner_options`, as `rlms` names them
         - `custom_tools`: name -> function or value for the code
         - `persistent`: keep one namespace for all questions
-        - `sub_cache`: where answers of sub-calls are kept: a directory, or True for memory
+        - `sub_cache`: where to keep answers of sub-calls for later runs: a directory, or True for memory
 
         Recording:
 
@@ -126,29 +126,32 @@ class RLM:
         if max_depth < 1:
             raise ValueError(f"max_depth must be at least 1, not {max_depth}")
         chosen = _choose_models(
-            model, lm, preset, backend, backend_kwargs, sub_model=sub_model, sub_lm=sub_lm, sampling=sampling,
-            sub_sampling=sub_sampling, base_url=base_url, api_key=api_key, headers=headers,
+            model, lm=lm, preset=preset, backend=backend, backend_kwargs=backend_kwargs, sub_model=sub_model,
+            sub_lm=sub_lm, sampling=sampling, sub_sampling=sub_sampling, base_url=base_url, api_key=api_key,
+            headers=headers,
         )  # fmt: skip
         if isinstance(models, str) or not all(isinstance(name, str) for name in models or ()):
             raise TypeError(f"models= must be a list of names, not {models!r}")
-        limited = _limit(budget, iterations=max_iterations, calls=max_calls, tokens=max_tokens, dollars=max_dollars,
-                         seconds=max_seconds)  # fmt: skip
-        if sub_cache is not None and not isinstance(sub_cache, SubCache):
-            sub_cache = SubCache(None if sub_cache is True else sub_cache) if sub_cache is not False else None
+        budget = _limit(budget, iterations=max_iterations, calls=max_calls, tokens=max_tokens, dollars=max_dollars,
+                        seconds=max_seconds)  # fmt: skip
+        if sub_cache is None or sub_cache is False:
+            sub_cache = None
+        elif not isinstance(sub_cache, SubCache):
+            sub_cache = SubCache(None if sub_cache is True else sub_cache)
         tools, tool_lines = describe_tools(custom_tools)
         self._model, self._made, self._persistent = str(getattr(chosen.root, "model", model)), chosen.made, persistent
         self._setup = Setup(
             root=chosen.root, root_model=None, sub_lm=chosen.sub, sub_model=chosen.sub_model, runner=runner,
-            runner_options=dict(runner_options), budget=limited, cell_timeout=cell_timeout, max_depth=max_depth,
+            runner_options=dict(runner_options), budget=budget, cell_timeout=cell_timeout, max_depth=max_depth,
             tools=tools, tool_lines=tool_lines, prices=dict(check_prices(prices or {})),
             models=None if models is None else frozenset(models), backoff=Backoff(retries=max_retries), cache=sub_cache,
             target=trajectory, metadata={}, on_step=on_step or (print_step if verbose else None), on_delta=on_delta,
-            **_sizes(chosen, window_tokens, prompt_characters, output_limit, compaction),
+            **_limits_of_windows(chosen, window_tokens, prompt_characters, output_limit, compaction=compaction),
         )  # fmt: skip
         self._setup = replace(self._setup, metadata=self._metadata())
         self._persistent_session: Session | None = None
-        self._lock = threading.Lock()
-        _warn_of_prices(self._setup, self._model)
+        self._lock = threading.Lock()  # guards `_persistent_session`
+        _warn_of_missing_prices(self._setup, self._model)
 
     def __repr__(self) -> str:
         return f"<RLM {self._model}, runner {self._setup.runner}, at most {self.budget.iterations} turns>"
@@ -181,8 +184,8 @@ class RLM:
         return self._setup.budget
 
     def session(self, context: object = None, *, source: str | None = None) -> Session:
-        """Questions in a row over one context, in one namespace: `with rlm.session(context) as s: s.ask("...")`.
-        `source`: where the context came from; it goes into the trajectory, for a command that resumes the run."""
+        """A conversation about one context, in one namespace: `with rlm.session(context) as s: s.ask("...")`.
+        `source`: where the context came from, for the trajectory, by which a command resumes the run."""
         return Session(self._setup, context, source=source)
 
     def completion(
@@ -191,16 +194,16 @@ class RLM:
     ) -> Completion:  # fmt: skip
         """Answer `query` from `context`: a str, a lazy text, a list, a dict.
 
-        Each call has a namespace of its own, unless `persistent`: then there is one over the context of the first call,
-        and later calls may leave it out. A lazy text is served to where the code runs, piece by piece as it looks;
-        plain data is copied there; the runner `local` takes any object, by reference.
+        Each call has a namespace of its own. With `persistent` all calls share one, with the context of the first call,
+        which later calls may leave out. A lazy text stays in storage: code gets the pieces that it looks at. Plain data
+        is copied to where the code runs. The runner `local` takes any object, by reference.
 
-        - `budget`: in place of that of this RLM
-        - `trajectory`: a file to record this run in; a run that it records already goes on
+        - `budget`: replaces that of this RLM
+        - `trajectory`: the file to record this run in; if it records a run of this question already, that continues
 
         Raises LLMError when the root model fails, RunnerUnavailable when the runner cannot start here or cannot take
-        this context, ChannelAbuse when code in a sandbox tampers with the way out, and TrajectoryError where
-        `trajectory` records another question.
+        this context, ChannelAbuse when code in a sandbox tampers with the channel to this process, and TrajectoryError
+        when `trajectory` records another question.
         """
         if self._persistent and budget is None and trajectory is None:
             return self._session(context).ask(query)
@@ -212,9 +215,9 @@ class RLM:
             return session.resume(recording, whole_bytes) if recording else session.ask(query)
 
     async def acompletion(self, query: str, context: object = None) -> Completion:
-        """`completion`, without blocking the event loop: the run has its own thread, and `on_step` is called there. If
-        the task is cancelled, the run makes no more calls and ends with its current cell."""
-        import asyncio  # 25 ms that a caller of `completion` need not pay
+        """`completion` without blocking the event loop. The run has a thread of its own, which calls `on_step`. If the
+        task is cancelled, the run makes no more calls, and ends after its current cell."""
+        import asyncio  # takes 25 ms, which callers of `completion` need not wait
         from concurrent.futures import Future
 
         session = self._session(context) if self._persistent else self.session(context)
@@ -231,8 +234,8 @@ class RLM:
                     session.close()
 
         future.set_running_or_notify_cancel()
-        in_context = copy_context()  # so that the run is inside the task's context, where spans have their parents
-        threading.Thread(target=in_context.run, args=(run,), name="rlm-run", daemon=True).start()
+        task_context = copy_context()  # so that spans of the run have those of the task as parents
+        threading.Thread(target=task_context.run, args=(run,), name="rlm-run", daemon=True).start()
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
@@ -251,8 +254,10 @@ class RLM:
         if context is _NOT_GIVEN:
             recorded = metadata["context"]
             if "context_value" not in metadata and recorded["type"] != "NoneType":
-                kind, location = recorded["type"], f" at {recorded['uri']}" if recorded.get("uri") else ""
-                raise TrajectoryError(f"the context of this run, a {kind}{location}, is missing: pass it as `context`")
+                location = f" at {recorded['uri']}" if recorded.get("uri") else ""
+                raise TrajectoryError(
+                    f"the context of this run, a {recorded['type']}{location}, is missing: pass it as `context`"
+                )
             context = metadata.get("context_value")
         with Session(self._setup, context, path=path) as session:
             return session.resume(recording, whole_bytes)
@@ -267,7 +272,7 @@ class RLM:
             return rlm.resume(path, context)
 
     def _session(self, context: object) -> Session:
-        """The session of a persistent RLM. Raises ValueError for another context than its first."""
+        """The session of a persistent RLM. Raises ValueError if `context` is not that of its first call."""
         with self._lock:
             session = self._persistent_session = self._persistent_session or self.session(context)
             first = session.context
@@ -281,7 +286,7 @@ class RLM:
         setup = self._setup
         backend, sub_backend = (getattr(lm, "backend", type(lm).__name__) for lm in (setup.root, setup.sub_lm))
         url = getattr(setup.sub_lm, "base_url", None)
-        metadata: dict[str, Any] = {
+        optional: dict[str, Any] = {
             "sub_backend": None if sub_backend == backend else sub_backend,
             "sub_base_url": strip_url(str(url)) if sub_backend != backend and url else None,
             "sampling": getattr(setup.root, "sampling", None),
@@ -297,52 +302,55 @@ class RLM:
             "environment_kwargs": {"cell_timeout": setup.cell_timeout, "output_limit": setup.output_limit},
             "other_backends": None, "context": None, "budget": asdict(setup.budget),
             "sub_model": setup.sub_model or (str(getattr(setup.sub_lm, "model", "")) or None),
-            **{name: value for name, value in metadata.items() if value or (name == "models" and value is not None)},
+            **{name: value for name, value in optional.items() if value or (name == "models" and value is not None)},
         }  # fmt: skip
 
 
 def _choose_models(
-    model: str | None, lm: LM | None, preset: str | None, backend: str | None, backend_kwargs: Mapping[str, Any] | None,
-    **others: Any,
+    model: str | None, *, lm: LM | None, preset: str | None, backend: str | None,
+    backend_kwargs: Mapping[str, Any] | None, **others: Any,
 ) -> backends.Models:  # fmt: skip
-    """The models of an RLM. `others`: more keywords of `registry.choose`."""
-    named = dict(backend_kwargs or {}) if backend and lm is None else {}
-    model = named.pop("model_name", None) or model
+    """The models of an RLM. `others`: more keywords of `registry.choose`, which `backend_kwargs` override."""
+    options = dict(backend_kwargs or {}) if backend and lm is None else {}
+    model = options.pop("model_name", None) or model
     if model is None and not preset and lm is None and backend in (None, "openai"):
         model = _MODEL
-    return backends.choose(model, preset=preset, backend=backend, lm=lm, **{**others, **named})
+    return backends.choose(model, preset=preset, backend=backend, lm=lm, **{**others, **options})
 
 
 def _limit(budget: Budget | None, **limits: Any) -> Budget:
-    """`budget` with those limits that are not None."""
+    """`budget` with those of `limits` that are not None in place of its own."""
     return replace(budget or Budget(), **{name: limit for name, limit in limits.items() if limit is not None})
 
 
-def _sizes(
-    chosen: backends.Models, window: int | None, prompt: int | None, output: int | None, compaction: bool
-) -> dict[str, int]:
-    """The fields of a Setup that follow from the windows of its models, in tokens, unless the keywords say them."""
-    window = window or int(getattr(chosen.root, "window_tokens", _WINDOW_TOKENS))
-    sub_window = int(getattr(chosen.sub, "window_tokens", window if chosen.sub is chosen.root else _WINDOW_TOKENS))
-    half = min(_PROMPT_CHARACTERS, sub_window * CHARACTERS_PER_TOKEN // 2)
+def _limits_of_windows(
+    chosen: backends.Models, window_tokens: int | None, prompt_characters: int | None, output_limit: int | None, *,
+    compaction: bool,
+) -> dict[str, int]:  # fmt: skip
+    """The fields of a Setup whose defaults follow from the windows of its models."""
+    tokens = window_tokens or int(getattr(chosen.root, "window_tokens", _WINDOW_TOKENS))
+    sub_tokens = int(getattr(chosen.sub, "window_tokens", tokens if chosen.sub is chosen.root else _WINDOW_TOKENS))
+    half_window = min(_PROMPT_CHARACTERS, sub_tokens * CHARACTERS_PER_TOKEN // 2)
     return {
-        "window_tokens": window if compaction else UNBOUNDED_TOKENS,
-        "prompt_characters": prompt or int(getattr(chosen.sub, "prompt_characters", half)),
-        "output_limit": min(_OUTPUT_CHARACTERS, window) if output is None else output,
+        "window_tokens": tokens if compaction else UNBOUNDED_TOKENS,
+        "prompt_characters": prompt_characters or int(getattr(chosen.sub, "prompt_characters", half_window)),
+        "output_limit": min(_OUTPUT_CHARACTERS, tokens) if output_limit is None else output_limit,
     }
 
 
-def _warn_of_prices(setup: Setup, root_model: str) -> None:
-    """Warn the caller of RLM that `max_dollars` does not see what a model without a price costs."""
+def _warn_of_missing_prices(setup: Setup, root_model: str) -> None:
+    """Warn the caller of RLM about models without a known price, whose cost `max_dollars` cannot limit."""
     names = dict.fromkeys((root_model, setup.sub_model or str(getattr(setup.sub_lm, "model", root_model))))
-    limited = names if setup.budget.dollars is not None else ()
-    if unpriced := [name for name in limited if cost_of(Reply("", 1, 1, name), setup.prices) is None]:
+    if setup.budget.dollars is None:
+        return
+    unpriced = [name for name in names if cost_of(Reply("", 1, 1, name), setup.prices) is None]
+    if unpriced:
         counted = "max_dollars counts only what its endpoint reports (see `prices`)"
         warnings.warn(f"no price is known for {', '.join(unpriced)}: {counted}", stacklevel=3)
 
 
 def recorded_options(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The keywords of an RLM that continues a recorded run, from its metadata; models are given by name."""
+    """The keywords of an RLM that continues a recorded run, from the metadata of that run."""
     options: dict[str, Any] = {
         "budget": Budget(**metadata["budget"]), "max_depth": metadata["max_depth"],
         "runner": metadata["environment_type"], "cell_timeout": metadata["environment_kwargs"].get("cell_timeout"),
@@ -358,23 +366,24 @@ def recorded_options(metadata: Mapping[str, Any]) -> dict[str, Any]:
             "sub_sampling": metadata.get("sub_sampling"),
         }
         if (url := metadata.get("sub_base_url")) and sub_backend and backends.is_known(sub_backend):
-            # RLM has no keyword for the endpoint of another provider
+            # RLM has no keyword for the endpoint of a second provider
             sub_lm = backends.make_lm(sub_backend, metadata["sub_model"], base_url=url)
             options |= {"sub_model": None, "sub_lm": sub_lm}
     return options
 
 
 def load_run(path: str | os.PathLike[str]) -> tuple[Recording, int]:
-    """The recording of a run of this package, and how many bytes of its file are whole lines. Raises TrajectoryError,
-    also for a recording of another program, or one with fields of other types."""
+    """The recording of a run that can be resumed, and the length of the complete lines of its file in bytes. Raises
+    TrajectoryError, also for a file that another program wrote."""
     recording, whole_bytes = Recording.load(path)
     fields = dict(recording.metadata)
     for name in ("context", "environment_kwargs", "backend_kwargs"):
         if isinstance(inner := fields.get(name), dict):
             fields |= {f"{name}.{key}": value for key, value in inner.items()}
-    if wrong := [name for name, kind in _OWN_FIELDS.items() if not isinstance(fields.get(name), kind)]:
-        reason = f"its {wrong[0]!r} is missing or of another type, as in a file that another program wrote"
-        raise TrajectoryError(f"{path} cannot be resumed: {reason}")
+    for name, type_ in _REQUIRED_FIELDS.items():
+        if not isinstance(fields.get(name), type_):
+            reason = f"its {name!r} is missing or of another type, as in a file that another program wrote"
+            raise TrajectoryError(f"{path} cannot be resumed: {reason}")
     try:
         Budget(**fields["budget"])
         if fields["max_depth"] < 1:

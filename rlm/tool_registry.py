@@ -1,4 +1,4 @@
-"""Tools by name, as in CloudLLM's guide to its memory tool: `ToolRegistry(MemoryTool(memory))`."""
+"""Call tools by name, as CloudLLM's guide to its memory tool does: `ToolRegistry(MemoryTool(memory))`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 
 class ToolProtocol(Protocol):
-    """The interface of a set of tools, such as `monocontext.memory.MemoryTool`."""
+    """A set of tools, such as `monocontext.memory.MemoryTool`."""
 
     @property
     def protocol_name(self) -> str:
@@ -15,16 +15,16 @@ class ToolProtocol(Protocol):
         ...
 
     def list_tools(self) -> list[dict[str, Any]]:
-        """A description of each: `name`, `description`, `parameters`."""
+        """The description of each tool: `name`, `description`, `parameters`."""
         ...
 
     def execute(self, parameters: Mapping[str, Any], *, tool: str) -> dict[str, Any]:
-        """Call a tool; returns `success`, `output`, `error` and `metadata`. Raises `ValueError` or `LookupError`."""
+        """Call a tool. Returns `success`, `output`, `error` and `metadata`. Raises `ValueError` or `LookupError`."""
         ...
 
 
 class ToolRegistry:
-    """Tools by name. One registry may serve many agents, from many threads."""
+    """Finds and calls tools by name. One registry may serve many agents, from many threads."""
 
     def __init__(self, *tools: ToolProtocol) -> None:
         """`tools`: the sets of tools. Raises `ValueError` if two tools have the same name."""

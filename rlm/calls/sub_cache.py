@@ -33,7 +33,7 @@ class SubCache:
         return Reply(text, 0, 0, model, dollars=0.0, cached=True)
 
     def put(self, key: str, reply: Reply) -> None:
-        """Store `reply` under `key`. Its file appears whole or not at all. Raises OSError, for example for a full disk."""
+        """Store `reply` under `key`. Its file appears whole or not at all. Raises OSError, as for a full disk."""
         if self._directory is None:
             self._memory[key] = reply.text, reply.model
             return

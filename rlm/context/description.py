@@ -1,4 +1,4 @@
-"""Describe the type and size of a context, and check it and the question for mistakes that give a wrong answer."""
+"""Describe the type and size of a context for the model, and refuse a context that is only an address."""
 
 from __future__ import annotations
 
@@ -12,26 +12,31 @@ from rlm.context.excerpt import bounded_repr
 from rlm.context.lazy import is_lazy, is_text, lazy_texts
 from rlm.errors import InvalidArgument
 
-_ADDRESS = re.compile(r"(s3|gs|az|abfs|memory|file)://\S+")
+_ADDRESS = re.compile(r"(s3|gs|az|abfs|memory|file)://\S+")  # "s3://bucket/prefix", and nothing beside it
+_MOST_TEXTS = 20  # the most lazy texts of a dict that are described
+_TEXTS_ACCESS = """\
+The texts in it are kept in storage and read where you look. Each reads like a str: slices, `in`, `find`, `count` and \
+`re` work on it, `text.lines[a:b]` gives lines, `text.grep(pattern)` hits with `.offset`, `.line_number` and `.line`, \
+and `text.chunks(100_000)` pieces for a pass over all of it. Do not print or copy a whole one."""
 
 Kind = Literal["lazy text", "lazy list", "lazy dict", "str", "list", "dict", "nothing", "object"]
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The type and size of a context, found without reading it: the costliest call on a lazy one is `len`."""
+    """The type and size of a context, found without reading it."""
 
     kind: Kind
     type_name: str
     length: int | None  # characters of a text, items of a list, keys of a dict; None if it has no length
-    lines: int | None  # lines of a text
+    lines: int | None  # of a text; None for anything else
     sentence: str  # for the model: "a str of 1,200 characters in 30 lines"
     uri: str | None = None  # the URL of a lazy text, if it has one
-    access: str = ""  # how to read a lazy list or dict, or lazy texts in one, in words for the model
+    access: str = ""  # for the model: how to read a lazy list or dict, or the lazy texts in a plain one
 
 
 def describe(context: object) -> Description:
-    """Describe `context`. The lines of a plain str are counted; a lazy text is only asked for `len(.lines)`."""
+    """Describe `context`. A lazy list or dict costs 1 GET for its first names, a lazy text at most 1 for its lines."""
     name = type(context).__name__
     if context is None:
         return Description("nothing", name, None, None, "nothing: the question stands alone, and `context` is None")
@@ -41,7 +46,7 @@ def describe(context: object) -> Description:
         return Description("str", name, len(context), count, f"a {name} of {size}")
     if is_lazy(context):
         return _describe_lazy(context, name)
-    access = _TEXTS if any(lazy_texts(context)) else ""
+    access = _TEXTS_ACCESS if any(lazy_texts(context)) else ""
     if isinstance(context, Mapping):
         keys = bounded_repr([key for key, _ in zip(context, range(50), strict=False)], 300)
         sentence = f"a {name} with {_count_nouns(len(context), 'key')}, first {keys}"
@@ -64,15 +69,8 @@ def _describe_lazy(context: Any, name: str) -> Description:
     return Description("lazy text", name, len(context), lines, sentence, context.url or None)
 
 
-_MOST_TEXTS = 20  # the most lazy texts of a dict that are described
-_TEXTS = """\
-The texts in it are kept in storage and read where you look. Each reads like a str: slices, `in`, `find`, `count` and \
-`re` work on it, `text.lines[a:b]` gives lines, `text.grep(pattern)` hits with `.offset`, `.line_number` and `.line`, \
-and `text.chunks(100_000)` pieces for a pass over all of it. Do not print or copy a whole one."""
-
-
 def _describe_texts(context: Mapping[Any, Any]) -> str:
-    """The lazy texts of a dict, one after another; of those after the first 20, the number."""
+    """Clauses on the first lazy texts of a dict, and on how many more there are."""
     texts = [(key, value) for key, value in zip(context, context.values(), strict=False) if is_lazy(value)]
     described = "".join(f"; {key!r} is {describe(value).sentence}" for key, value in texts[:_MOST_TEXTS])
     left_out = len(texts) - _MOST_TEXTS
@@ -80,11 +78,12 @@ def _describe_texts(context: Mapping[Any, Any]) -> str:
 
 
 def _describe_items(items: Sequence[object]) -> str:
-    kinds = sorted({type(item).__name__ for item in items})
+    """A clause on the sizes of strings, or on the types of other items."""
+    types = sorted({type(item).__name__ for item in items})
     lengths = [len(item) for item in items if isinstance(item, str)]
     if lengths and len(lengths) == len(items):
         return f", all str, {sum(lengths):,} characters together, the longest {max(lengths):,}"
-    return f", of type {', '.join(kinds)}" if kinds else ""
+    return f", of type {', '.join(types)}" if types else ""
 
 
 def _count_nouns(number: int, noun: str) -> str:
@@ -92,7 +91,7 @@ def _count_nouns(number: int, noun: str) -> str:
 
 
 def check_context(context: object) -> None:
-    """Raises InvalidArgument for a text that is only the address of a stored text, or the name of a file."""
+    """Raise InvalidArgument for a str that is only the address of a stored text, or the name of a file."""
     if not isinstance(context, str) or len(context) > 1000 or "\n" in context:
         return
     if _ADDRESS.fullmatch(context):

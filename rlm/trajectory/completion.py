@@ -16,11 +16,11 @@ class Completion:
 
     answer: str
     finished: bool
-    """Whether the model gave the answer by itself: not on demand, nor as the best one when a budget ran out."""
+    """Whether the model decided to answer. False for an answer that was demanded, or is the best one at a limit."""
     reason: str
-    """Why the run ended: `answer`; the spent budget: `max_iterations`, `max_calls`, `max_tokens`, `max_dollars` or
-    `max_seconds`; `refusal` if the model declined, `content_filter` if a filter of its provider did (`notes` says why);
-    `repetition` if the model kept repeating itself; `cancelled`."""
+    """Why the run ended: `answer`; the limit that was reached, as `max_iterations`, `max_calls`, `max_tokens`,
+    `max_dollars` or `max_seconds`; `refusal` if the model declined, `content_filter` if a filter of its provider did
+    (`notes` says why); `repetition` if the model kept repeating itself; `cancelled`."""
     iterations: int
     """Turns taken, without the call for a forced answer."""
     usage: Usage
@@ -36,10 +36,10 @@ class Completion:
     notes: tuple[str, ...] = ()
     """Notes on the figures: models without a known price, cells that printed something else when replayed."""
     sources: tuple[Source, ...] = ()
-    """The places that the model named for its answer, as far as they were found there: `FINAL(x, sources=[...])`."""
+    """The sources that the model named for its answer, `FINAL(x, sources=[...])`, without those that were not found."""
     reads: tuple[Read, ...] = ()
-    """The first 200 ranges of a lazy text that code received, in order: slices, lines of matches, matches and passages.
-    Text that a search or a loop only passed over is not included. Empty for plain data."""
+    """The first 200 ranges of a lazy text that code received, in order: slices, lines of hits, matches, passages; not
+    the text that a search or a loop passed over. Empty for plain data."""
 
     def __str__(self) -> str:
         return self.answer

@@ -1,6 +1,6 @@
-"""Decode lines of a trajectory: into turns, replies and costs. `fields` is the lenient reader, for the page.
+"""Decode lines of a trajectory into turns, replies and costs. Strict: `fields` is the lenient reader, for the page.
 
-Every function here raises TrajectoryError, or another of SHAPE_ERRORS, for a line that it cannot decode.
+Every function here raises one of SHAPE_ERRORS, such as TrajectoryError, for a line that it cannot decode.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from rlm.trajectory import fields
 from rlm.trajectory.step import Cell, Refusal, Step
 
 SHAPE_ERRORS = (KeyError, ValueError, TypeError, AttributeError, RecursionError)
-"""What reading JSON of another shape raises; TrajectoryError is a ValueError."""
+"""What indexing JSON of an unexpected shape raises; TrajectoryError is a ValueError."""
 
 
 def read_step(line: Mapping[str, Any]) -> Step:
-    """The turn of a line, as far as the loop needs it to go on."""
+    """The turn of a line, with the fields that the loop needs to continue."""
     prompt = tuple({"role": _text(item["role"]), "content": _text(item["content"])} for item in line["prompt"])
     if not prompt:
         raise TrajectoryError("the prompt is empty")
@@ -46,7 +46,7 @@ def _read_cell(block: Mapping[str, Any]) -> Cell:
 
 
 def root_reply(line: Mapping[str, Any]) -> Reply:
-    """The reply in the fields of a turn, without dollars; without a model if no call was made."""
+    """The root's reply in a turn, without its cost. Its model is empty if no call was made."""
     counted = line.get("token_details") or {}
     counts = {kind: _count(counted.get(kind)) for kind in ("cache_read", "cache_write", "cache_write_1h", "reasoning")}
     details = TokenDetails(**counts, tier=str(counted.get("tier", "")), endpoint=str(counted.get("endpoint", "")))
@@ -59,7 +59,7 @@ def root_reply(line: Mapping[str, Any]) -> Reply:
 
 
 def call_reply(record: Mapping[str, Any]) -> Reply:
-    """The reply of a recorded call, with its model and dollars."""
+    """The reply of a recorded call, with its model and cost."""
     reply = root_reply(record)
     return replace(reply, model=reply.model or record["root_model"], dollars=_amount(record.get("dollars")))
 
@@ -73,7 +73,7 @@ def child_run(record: Mapping[str, Any]) -> ChildRun:
 
 
 def sub_calls(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The recorded calls of the cells of some turns."""
+    """The records of the calls that the cells of some turns made."""
     return [call for line in lines for block in line["code_blocks"] for call in block["result"].get("rlm_calls", ())]
 
 
@@ -109,19 +109,19 @@ def own_turns(lines: Sequence[Mapping[str, Any]]) -> int:
 
 
 def describe_error(exc: Exception) -> str:
-    """What a line lacks, or has in another type, by one of SHAPE_ERRORS."""
+    """What is wrong with a line, in words, by one of SHAPE_ERRORS."""
     return f"{exc} is missing" if isinstance(exc, KeyError) else str(exc)
 
 
 def _count(recorded: object) -> int:
-    """A number of calls or tokens, 0 if it is missing. Raises TrajectoryError for an invalid one."""
+    """A number of calls or tokens; 0 if it is missing. Raises TrajectoryError for anything else."""
     if recorded is None or (type(recorded) is int and 0 <= recorded < 1 << 63):
         return recorded or 0
     raise TrajectoryError(f"expected a number of calls or tokens, found {recorded!r}")
 
 
 def _amount(recorded: object) -> float | None:
-    """Dollars or seconds, None where unknown. Raises TrajectoryError for an invalid amount."""
+    """An amount of dollars or seconds; None if it is not known. Raises TrajectoryError for anything else."""
     if recorded is None or is_amount(recorded):
         return cast("float | None", recorded)
     raise TrajectoryError(f"expected an amount of dollars or seconds, found {recorded!r}")

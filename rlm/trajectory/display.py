@@ -1,4 +1,4 @@
-"""Print the steps and the costs of a run to stderr, and on a terminal a live line with its progress."""
+"""Print the steps and the cost of a run to stderr, and its progress as a live line on a terminal."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from rlm.context.excerpt import make_printable, shorten
 from rlm.trajectory.completion import Completion
 from rlm.trajectory.step import Step
 
-_SHOWN_CHARACTERS = 1_500
+_SHOWN_CHARACTERS = 1_500  # of a reply or an output; a longer one keeps its ends
 
 
 class Display:
-    """Prints steps as they end and, on a terminal, a live line with the progress; nothing unless `shown`."""
+    """Prints steps as they end and, on a terminal, a live line with the progress."""
 
     def __init__(self, *, shown: bool) -> None:
+        """`shown`: False prints only what `say` is given."""
         self._shown = shown
         self._console = Console(stderr=True)
         self._gateway: Gateway | None = None
         self._live: Live | None = None
-        self._written = 0
+        self._reply_characters = 0  # of the reply that is being written
         self._spinner = Spinner("dots")
 
     def __enter__(self) -> Display:
@@ -47,11 +48,11 @@ class Display:
 
     def delta(self, delta: str) -> None:
         """Count a piece of the root's reply in the live line."""
-        self._written += len(delta)
+        self._reply_characters += len(delta)
 
     def step(self, step: Step) -> None:
         """Print a turn that has ended."""
-        self._written = 0
+        self._reply_characters = 0
         if self._shown:
             print_step(step, self._console)
 
@@ -60,7 +61,8 @@ class Display:
         _print(self._console, text)
 
     def _render(self) -> Any:
-        parts = [f"the model has written {self._written:,} characters" if self._written else "waiting"]
+        characters = self._reply_characters
+        parts = [f"the model has written {characters:,} characters" if characters else "waiting"]
         if self._gateway:
             usage = self._gateway.usage
             parts += [f"{self._gateway.elapsed():.0f} s", f"{usage.calls} calls", f"{usage.tokens:,} tokens"]
@@ -71,13 +73,13 @@ class Display:
 
 
 def print_step(step: Step, console: Console | None = None) -> None:
-    """Print one turn: its time, its code, its output."""
+    """Print one turn: its time, code and output."""
     console = console or Console(stderr=True)
     console.rule(Text(f"turn {step.iteration}  thinking {step.thinking_seconds:.1f} s"), align="left")
     if step.compacted:
         console.print(Text(f"The history was long: {step.compacted} messages were shortened.", style="yellow"))
     if step.reply.thinking:
-        console.print(Text(f"It thought first, {len(step.reply.thinking):,} characters.", style="dim"))
+        console.print(Text(f"The model thought first: {len(step.reply.thinking):,} characters.", style="dim"))
     if not step.cells:
         console.print(Text(_shorten(step.reply.text.strip(), console)))
     for cell in step.cells:
@@ -101,7 +103,7 @@ def _shorten(text: str, console: Console) -> str:
 
 
 def print_summary(completion: Completion, *, unfinished: bool = True) -> None:
-    """Print a line of costs, with `unfinished` a line on why the run did not finish, and a line for each note."""
+    """Print a line of costs, a line on why the run did not finish (if `unfinished`), and a line for each note."""
     console, usage = Console(stderr=True), completion.usage
     cost = "cost not known" if usage.dollars is None else f"${usage.dollars:.4f}"
     line = (
@@ -120,7 +122,7 @@ def _print(console: Console, text: str, style: str = "") -> None:
 
 
 def why_unfinished(completion: Completion) -> str:
-    """A sentence on why the run did not finish, and on what its answer is worth."""
+    """A sentence on why the run did not finish, and on how good its answer is."""
     reason = completion.reason
     if reason == "max_iterations":
         forced = "this answer was forced after its last turn" if completion.answer else "no answer after its last turn"

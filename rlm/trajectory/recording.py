@@ -1,4 +1,4 @@
-"""Read a recorded run back, to resume or to replay it: its turns, and every call that was paid for."""
+"""Read a recorded run back, to resume or replay it: its turns, and each call that was paid for."""
 
 from __future__ import annotations
 
@@ -21,10 +21,14 @@ from rlm.trajectory.trajectory import VERSION, partial_of
 
 
 class Recording:
-    """The recorded turns and replies of a run; each reply is taken once. Safe for use by many threads."""
+    """The recorded turns and replies of a run. Each reply is taken once. Safe for use by many threads."""
 
     def __init__(self, lines: list[dict[str, Any]], partial: Sequence[dict[str, Any]] = ()) -> None:
-        """`lines` of a trajectory, and the `partial` records of a turn that was under way. Raises TrajectoryError."""
+        """- `lines`: those of a trajectory
+        - `partial`: the records of calls of the turn that was in progress
+
+        Raises TrajectoryError.
+        """
         try:
             _check_metadata(lines)
             self._index(lines, partial)
@@ -34,11 +38,12 @@ class Recording:
             raise TrajectoryError(f"this is not a trajectory: {decoding.describe_error(exc)}") from exc
 
     def _index(self, lines: list[dict[str, Any]], partial: Sequence[dict[str, Any]]) -> None:
-        """Find the turns of the run by number, and its calls by key."""
-        self.metadata, *self.iterations = lines  # the first line; the lines of the turns that ended
-        self.open_lines = self._open_question()  # those of the question that has no answer yet
-        # `lines[0]` is the metadata, so this is the turn after the last line.
-        self._partial = [record for record in partial if record["iteration"] == len(lines)]
+        """Index the turns of the run by number, and its calls by key."""
+        self.metadata, *self.iterations = lines
+        self.open_lines = self._open_question()
+        """The lines of the question that has no answer yet; empty if the last one has its answer."""
+        turn_in_progress = len(self.iterations) + 1
+        self._partial = [record for record in partial if record["iteration"] == turn_in_progress]
         self._lock = threading.Lock()  # guards `_calls`
         replies = [record for record in self._partial if record["type"] == "reply" and "error" not in record]
         self._turns = {line["iteration"]: decoding.root_reply(line) for line in self.iterations}
@@ -46,8 +51,8 @@ class Recording:
         self._children = [record for record in self._partial if record["type"] == "child"]
         sub_calls = [record for record in self._partial if record["type"] == "call"]
         calls = decoding.sub_calls(self.iterations) + self._children + sub_calls
-        # Models that cells called, in the order of their first call.
         self.sub_models = tuple(dict.fromkeys(str(record["root_model"]) for record in calls))
+        """The models that cells called, in the order of their first calls."""
         self._calls: dict[str, deque[dict[str, Any]]] = defaultdict(deque)  # key -> its calls, in order
         for record in sorted(calls, key=lambda record: record.get("order") or 0):
             prompt = record.get("prompt")
@@ -57,23 +62,25 @@ class Recording:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> tuple[Recording, int]:
-        """The recording of a file, and how many of its bytes are whole lines. Raises TrajectoryError."""
-        at = Path(path)  # the file that is being read, which an error names
+        """The recording of a file, and the length of the file's complete lines in bytes. Raises TrajectoryError."""
+        file = Path(path)  # the file that is being read, which an error names
         try:
-            lines, whole = _read_lines(at)
+            lines, whole_bytes = _read_lines(file)
             recording = cls(lines)
-            if (at := partial_of(at)).exists():
-                recording = cls(lines, _read_lines(at)[0])
-            return recording, whole
+            if partial_of(file).exists():
+                file = partial_of(file)
+                recording = cls(lines, _read_lines(file)[0])
+            return recording, whole_bytes
         except FileNotFoundError:
             raise TrajectoryError(f"there is no trajectory at {path}") from None
         except TrajectoryError as exc:
-            raise TrajectoryError(f"{at}: {exc}") from exc.__cause__
+            raise TrajectoryError(f"{file}: {exc}") from exc.__cause__
         except (OSError, *decoding.SHAPE_ERRORS) as exc:
-            raise TrajectoryError(f"{at} is not a trajectory: {decoding.describe_error(exc)}") from exc
+            raise TrajectoryError(f"{file} is not a trajectory: {decoding.describe_error(exc)}") from exc
 
     def take(self, key: str) -> Reply | None:
-        """The next recorded reply to the call with this key; None if none is left. Raises LLMError if it failed."""
+        """The next recorded reply to a call with this key; None if none is left. Raises the LLMError of a call that
+        failed."""
         record = self._take_record(key)
         if record and record.get("error"):
             error = LLMError(record["error"])
@@ -82,7 +89,7 @@ class Recording:
         return decoding.call_reply(record) if record else None
 
     def take_child(self, key: str) -> ChildRun | None:
-        """The next recorded child run of the call with this key; None if none is left."""
+        """The next recorded child run with this key; None if none is left."""
         record = self._take_record(key)
         return decoding.child_run(record) if record else None
 
@@ -111,9 +118,9 @@ class Recording:
         self.count_into(usage)
         spent = {"calls": usage.calls, "tokens": usage.tokens, "dollars": usage.known_dollars,
                  "seconds": self.seconds, "iterations": self.turns}  # fmt: skip
-        limit = reason.removeprefix("max_")
-        most = getattr(budget, limit, None)
-        if most is not None and spent.get(limit, 0) >= most:
+        name = reason.removeprefix("max_")
+        limit = getattr(budget, name, None)
+        if limit is not None and spent.get(name, 0) >= limit:
             self.open_lines = []  # it would end at once
 
     def _open_question(self, *, counts_forced: bool = True) -> list[dict[str, Any]]:
@@ -128,30 +135,30 @@ class Recording:
 
     @property
     def turns(self) -> int:
-        """The turns of the open question, with child runs at any depth."""
-        # In the turn under way, each child run has a record of its own, also those that child runs have made.
-        under_way = sum(decoding.own_turns(record.get("iterations", ())) for record in self._children)
-        return decoding.count_turns(self.open_lines) + under_way
+        """The number of turns of the open question, with child runs at any depth."""
+        # In the turn in progress, each child run at any depth has a record of its own.
+        in_progress = sum(decoding.own_turns(record.get("iterations", ())) for record in self._children)
+        return decoding.count_turns(self.open_lines) + in_progress
 
     @property
     def seconds(self) -> float:
-        """The duration of the open question up to its last turn that ended, with what passed between turns."""
+        """The seconds from the start of the open question to the end of its last recorded turn."""
         steps = [decoding.read_step(line) for line in self.open_lines]
         return max([sum(step.seconds for step in steps), *(step.start_seconds + step.seconds for step in steps)])
 
     def steps(self) -> list[Step]:
-        """All recorded turns, as far as the loop needs them to go on."""
+        """All recorded turns, with the fields that the loop needs to continue."""
         return [decoding.read_step(line) for line in self.iterations]
 
     def check_turns(self) -> None:
-        """Raise TrajectoryError if a turn lacks what a resumed run needs, or has it in another type."""
+        """Raise TrajectoryError if a turn lacks a field that a resumed run needs, or has another type in it."""
         turn = 1
         try:
             for line in self.iterations:
                 decoding.read_step(line)
                 decoding.count_lines([line], Usage())
                 decoding.count_turns([line])
-                turn += 1  # after the last line, the one that was under way
+                turn += 1  # after the last line: the turn that was in progress
             self.count_into(Usage())
             for record in self._children:
                 decoding.child_run(record)
@@ -174,7 +181,7 @@ def _check_metadata(lines: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _read_lines(path: Path) -> tuple[list[dict[str, Any]], int]:
-    """The complete lines of a file, and their bytes; an incomplete last line is left out."""
+    """The complete lines of a file, decoded, and their length in bytes. An incomplete last line is left out."""
     data = path.read_bytes()
-    complete = data.rfind(b"\n") + 1
-    return [json.loads(line) for line in data[:complete].splitlines() if line.strip()], complete
+    whole_bytes = data.rfind(b"\n") + 1
+    return [json.loads(line) for line in data[:whole_bytes].splitlines() if line.strip()], whole_bytes

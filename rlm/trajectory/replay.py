@@ -1,4 +1,4 @@
-"""A model that replays a recorded run."""
+"""A model that answers with the replies of a recorded run."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from rlm.trajectory.recording import Recording
 
 
 class ReplayLM:
-    """Replays the replies of a trajectory, as root and as model of sub-calls, so a run can be shown again for free.
+    """Answers with the replies of a trajectory, as root and as model of sub-calls, so that a run can be shown for free.
+
     A prompt of several messages gets the next reply of the recorded root; a single message gets the recorded reply to
-    it. A run with child runs, whose roots send prompts of several messages too, cannot be replayed."""
+    it. A run with child runs cannot be replayed, since their roots send prompts of several messages too.
+    """
 
     def __init__(self, trajectory: str | os.PathLike[str] | Iterable[dict[str, Any]]) -> None:
         """`trajectory`: a file, or the lines of one, as `Completion.trajectory` holds them. Raises TrajectoryError."""

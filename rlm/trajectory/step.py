@@ -35,21 +35,21 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call of the root model, and the code of its reply."""
+    """One turn: a call of the root model, and the cells that its reply ran."""
 
     iteration: int
     """From 1; a forced answer has the number after the last turn."""
     prompt: tuple[Message, ...]
-    """All messages of the call, copied."""
+    """All messages of the call."""
     reply: Reply
     cells: tuple[Cell, ...]
-    """The blocks that ran, in order; blocks after a final answer do not run."""
+    """The blocks that ran, in order. Blocks after a final answer do not run."""
     final_answer: str | None
     """The answer that this turn gave; None if it gave none."""
     notice: str | None
-    """A notice for the model: it wrote no code, or its answer was refused."""
+    """A notice for the model, for example that it wrote no code, or that its answer was refused."""
     thinking_seconds: float
-    """Seconds of waiting for the root model."""
+    """Seconds in which the root model replied."""
     seconds: float
     """Seconds of the whole turn."""
     reason: str | None = None
@@ -63,7 +63,7 @@ class Step:
     claims: tuple[Claim, ...] = ()
     """The model's citations for its answer; not checked."""
     refusal: Refusal = ""
-    """Why an answer in words does not count unless the model repeats it: no code has run, or it says that the answer is
-    still to come."""
+    """Why an answer in words does not count unless the model repeats it: no code has run (`unseen`), or the reply says
+    that the answer is still to come (`to come`)."""
     repeats: int = 0
     """The number of turns in a row, up to this one, that repeated the reply and the output of the turn before."""

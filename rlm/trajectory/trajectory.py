@@ -1,9 +1,9 @@
 """Write the record of a run as it happens: JSON lines in the shape of rlms, which its visualizer opens.
 
-One `metadata` line, then one `iteration` line per call of the root model; other readers take a line of any other type
-for an iteration. Calls within a turn go at once to a file next to it, `NAME.partial`, which is deleted when the line of
-the turn repeats them. So a process that is killed at any moment leaves everything that it paid for. A loss of power may
-lose records, since there is no fsync. `docs/rlm.md` lists the fields.
+The file has one `metadata` line, then one `iteration` line per call of the root model. It has no lines of other types,
+since other readers take them for iterations. Calls within a turn are written at once to a second file, `NAME.partial`,
+which is deleted when the line of the turn repeats them. So a process that is killed at any moment leaves a record of
+all that it paid for. A loss of power may lose records, since there is no fsync. `docs/rlm.md` lists the fields.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rlm.models.log import WARNING, log
 from rlm.trajectory.source import Read, Source
 from rlm.trajectory.step import Cell, Step
 
-VERSION = 1  # the version of our fields in the metadata line; a new one breaks readers of the old
+VERSION = 1  # of our fields, in the metadata line; readers refuse a higher one
 
 
 class Trajectory:
@@ -33,10 +33,11 @@ class Trajectory:
     def __init__(
         self, target: str | os.PathLike[str] | None = None, *, secrets: Callable[[], Iterable[str]] = tuple
     ) -> None:
-        """`target`: a file that ends in `.jsonl` and is replaced by each run, or a directory that gets a file per run.
-        `secrets` is called before each line; its strings are never written to the file."""
+        """- `target`: a file that ends in `.jsonl` and is replaced by each run, or a directory that gets a file per run
+        - `secrets`: called before each line; its strings are never written to the file
+        """
         self.records: list[dict[str, Any]] = []  # the lines so far
-        self.path: Path | None = None if target is None else _path_for(Path(target))  # None when nothing is written
+        self.path: Path | None = None if target is None else _path_for(Path(target))  # None if nothing is written
         self.warning = ""  # why the file is not complete; empty if it is
         self._secrets = secrets
         self._lock = threading.Lock()  # guards the files and `warning`
@@ -56,24 +57,24 @@ class Trajectory:
         self._has_begun = True
 
     def resume(self, records: Iterable[dict[str, Any]], whole_bytes: int) -> None:
-        """Continue a file whose lines are known; bytes after its first `whole_bytes` are a torn line."""
+        """Continue a file that has these lines. Cuts off what follows its first `whole_bytes`, an incomplete line."""
         self.records = list(records)
         self._has_begun = True
         if self.path:
             os.truncate(self.path, whole_bytes)
-            ahead = partial_of(self.path)
-            if ahead.exists():
-                os.truncate(ahead, ahead.read_bytes().rfind(b"\n") + 1)
+            partial_file = partial_of(self.path)
+            if partial_file.exists():
+                os.truncate(partial_file, partial_file.read_bytes().rfind(b"\n") + 1)
 
     def add(
         self, step: Step, usage: Usage, question: str | None = None, sources: Sequence[Source] = (),
         reads: Sequence[Read] = (),
     ) -> None:  # fmt: skip
-        """Write the line of one step, with the sums of `usage` so far. `question`: set if the step begins a later
-        question. `sources` and `reads`: those of the question that it ends."""
+        """Write the line of one step, with the totals of `usage`. `question`: set if the step begins a question that is
+        not in the metadata line. `sources`, `reads`: set if the step ends a question."""
         line = iteration_line(step, usage) | ({"question": question} if question else {})
-        for name, cited in (("sources", sources), ("reads", reads)):
-            line |= {name: [item.to_dict() for item in cited]} if cited else {}
+        for name, ranges in (("sources", sources), ("reads", reads)):
+            line |= {name: [item.to_dict() for item in ranges]} if ranges else {}
         self.records.append(line)
         self._ended = step.reason is not None
         if self.path:
@@ -86,7 +87,7 @@ class Trajectory:
             self._append(partial_of(self.path), {**record, "iteration": len(self.records)})
 
     def reopen(self) -> None:
-        """Begin another question; drop calls of an earlier one that failed."""
+        """Begin another question. Drops the calls of an earlier one that was interrupted within a turn."""
         self._ended = False
         if self.path:
             self._change(partial(partial_of(self.path).unlink, missing_ok=True))
@@ -99,7 +100,7 @@ class Trajectory:
         self._change(partial(_append_bytes, path, line.encode() + b"\n"))
 
     def _change(self, change: Callable[[], object]) -> None:
-        """Change a file, unless an earlier change failed, as on a full disk: a file that lacks a line is of no use."""
+        """Change a file, unless an earlier change failed, as on a full disk: after a gap, more lines are of no use."""
         with self._lock:
             if self.warning:
                 return
@@ -140,7 +141,7 @@ def iteration_line(step: Step, usage: Usage) -> dict[str, Any]:
 
 
 def _result(cell: Cell) -> dict[str, Any]:
-    """The record of a cell. Its calls have the usage twice: rlms writes the summary, its viewer reads the fields."""
+    """The record of a cell. Calls have their usage twice: rlms writes the summary, but its viewer reads the fields."""
     result = cell.result
     calls: list[dict[str, Any]] = []
     for call in result.calls:
