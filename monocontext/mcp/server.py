@@ -20,7 +20,8 @@ from pydantic import TypeAdapter
 from monocontext import __version__
 from monocontext.errors import InvalidParameters, MonocontextError, NotFound, ToolRefusal
 from monocontext.mcp.catalog import MEMORY, Served
-from monocontext.mcp.tools import Tools, begin_call
+from monocontext.mcp.progress import Progress, begin_call
+from monocontext.mcp.tools import Tools
 from monocontext.options import nearest
 from monocontext.text_tools.arguments import check_arguments
 from monocontext.text_tools.outputs import Text, ToolReply
@@ -146,11 +147,11 @@ async def _call(functions: Mapping[str, Callable[..., Any]], name: str, argument
     return reply
 
 
-async def _report_progress(context: Any, message: list[str]) -> None:
+async def _report_progress(context: Any, progress: Progress) -> None:
     """Report every `PROGRESS_SECONDS` for how many seconds a call has run, and what it is doing."""
     for count in itertools.count(1):
         await asyncio.sleep(PROGRESS_SECONDS)
-        await context.session.report_progress(count * PROGRESS_SECONDS, message=message[0])
+        await context.session.report_progress(count * PROGRESS_SECONDS, message=progress.message)
 
 
 def _read_resource(served: Served, uri: str) -> str:

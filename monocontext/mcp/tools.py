@@ -1,4 +1,4 @@
-"""Define the tools of the server as plain methods, without the SDK.
+"""Define the tools of the server as plain methods. Needs no SDK.
 
 Annotations are real objects here, not strings: the SDK reads them from functions that it wraps.
 """
@@ -7,7 +7,6 @@ import inspect
 import json
 import os
 from collections.abc import Callable
-from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -33,52 +32,37 @@ if TYPE_CHECKING:
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 _CUT_NOTE_BYTES = 500  # room in a reply for the note that it was cut
-_MESSAGE: ContextVar[list[str] | None] = ContextVar("message", default=None)
-"""What the current call is doing, for the reports to its client."""
-
-
-def begin_call() -> list[str]:
-    """The message of a new call, as a list of one text, which `tell` changes in its task and in the task's threads."""
-    message = ["still running"]
-    _MESSAGE.set(message)
-    return message
-
-
-def tell(message: str) -> None:
-    """Say what the current call is doing. Does nothing outside of a call."""
-    current = _MESSAGE.get()
-    if current is not None:
-        current[:] = [message]
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryReply:
-    """The envelope of the memory's protocol."""
+    """A reply in the memory's own protocol; `metadata` says how to read on where the output was cut."""
 
     success: bool
-    output: dict[str, Any] | None
-    error: str | None
+    output: dict[str, Any] | None  # None if the command failed
+    error: str | None  # None if it succeeded
     metadata: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of a model, its sources with their first words, the reason if it ended early, and its cost.
-
-    Some clients show these fields to their model, and not the text of the reply.
-    """
+    """The answer of a model. Some clients show these fields to their model, and not the text of the reply."""
 
     answer: str
-    sources: list[str]
-    unfinished: str | None
-    dollars: float | None
+    sources: list[str]  # each with its first words
+    unfinished: str | None  # why the run ended early; None if it did not
+    dollars: float | None  # None if the price is not known
 
 
-def _describe_as(tool: Callable[..., Any], *more: str, sentence: str = "") -> Callable[[Method], Method]:
-    """Decorate a tool of the server with the description of a tool over one text, and `more` parameters."""
+def _described_as(tool: Callable[..., Any], *, also: str = "", sentence: str = "") -> Callable[[Method], Method]:
+    """A decorator that gives a method the docstring of `tool`, which clients show to their models.
+
+    `tool` is a function over one text, so `context` is described before its parameters. `also` describes one more
+    parameter, and `sentence` is added to the summary.
+    """
     summary, _, parameters = (inspect.getdoc(tool) or "").partition("\n\nArgs:\n")
-    first = "context: The name of the text; may be left out where there is one only."
-    rows = [f"    {first}", parameters, *(f"    {row}" for row in more)]
+    first = "    context: The name of the text; may be left out where there is one only."
+    rows = [first, parameters, f"    {also}" if also else ""]
 
     def decorate(method: Method) -> Method:
         method.__doc__ = f"{summary}{sentence}\n\nArgs:\n" + "\n".join(filter(None, rows))
@@ -88,7 +72,7 @@ def _describe_as(tool: Callable[..., Any], *more: str, sentence: str = "") -> Ca
 
 
 class Tools:
-    """The tools over the served texts: each method but `by_name` is one."""
+    """The tools over the served texts: each public method but `by_name` is one, and its docstring is for models."""
 
     def __init__(self, served: Served) -> None:
         self._served = served
@@ -99,25 +83,24 @@ class Tools:
         after: a name; only those after it, to go on with a list that was cut.
         """
         names = list(self._served.names())
-        return list_reply(
-            ((name, name) for name in names[_index_after(names, after) :]), nothing="[no context is served here]"
-        )
+        following = names[_index_after(names, after) :]
+        return list_reply(((name, name) for name in following), nothing="[no context is served here]")
 
-    @_describe_as(TextTools.describe, sentence=" Looks for its newest version.")
+    @_described_as(TextTools.describe, sentence=" Looks for its newest version.")
     def context_info(self, context: str = "") -> ToolReply[Info]:
         name = context or self._served.only_name()
         return TextTools(self._served.context(name, fresh=True), name).describe()
 
-    @_describe_as(TextTools.read)
+    @_described_as(TextTools.read)
     def context_slice(
         self, context: str = "", start: int = 0, stop: int | None = None, unit: str = "characters", document: str = ""
     ) -> ToolReply[Slice]:
         return TextTools(self._text(context, start)).read(start, stop, unit, document)
 
-    @_describe_as(
+    @_described_as(
         TextTools.grep,
-        "words: The pattern is words whose exact form is unknown: finds the passages that speak of them most, best "
-        "first, ten at most, of the whole text; of sessions/PROJECT and of memory one for each session and key.",
+        also="words: The pattern is words whose exact form is unknown: finds the passages that speak of them most, "
+        "best first, ten at most, of the whole text; of sessions/PROJECT and of memory one for each session and key.",
     )
     def context_search(
         self,
@@ -135,16 +118,16 @@ class Tools:
             return TextTools(text).grep(pattern, ignore_case, fixed, max_hits, start, stop)
         if ignore_case or fixed or start or stop is not None:
             raise ToolRefusal("words=true searches all text in any case: leave out ignore_case, fixed, start and stop")
-        name = context or self._served.only_name()
         check_query(pattern, max_hits)
-        by_session = self._served.sessions is not None and name.startswith(SESSIONS_PREFIX) and name.count("/") == 1
-        return search_words(self._text(name, 0), pattern, max_hits, per_document=by_session)
+        name = context or self._served.only_name()
+        is_project = self._served.sessions is not None and name.startswith(SESSIONS_PREFIX) and name.count("/") == 1
+        return search_words(self._text(name, 0), pattern, max_hits, per_document=is_project)
 
-    @_describe_as(TextTools.list_documents)
+    @_described_as(TextTools.list_documents)
     def context_documents(self, context: str = "", glob: str = "", after: str = "") -> ToolReply[Listed]:
         return TextTools(self._text(context, 0)).list_documents(glob, after)
 
-    @_describe_as(TextTools.outline)
+    @_described_as(TextTools.outline)
     def context_outline(self, context: str = "") -> ToolReply[Text]:
         return TextTools(self._text(context, 0)).outline()
 
@@ -173,17 +156,15 @@ class Tools:
         if not project:
             names = sessions.projects()
             if len(names) != 1:
-                rest = names[_index_after(names, after) :]
-                return list_reply(((name, name) for name in rest), nothing="[no project has sessions here]")
+                following = names[_index_after(names, after) :]
+                return list_reply(((name, name) for name in following), nothing="[no project has sessions here]")
             project = names[0]
         infos = sessions.project(project).sessions(
             since or None, until or None, branch=branch or None, tool=tool or None
         )
-        following = infos[_index_after([info.session_id for info in infos], after) :]
-        return list_reply(
-            ((info.session_id, _session_row(info)) for info in following),
-            nothing=f"[no such session of project {project}]",
-        )
+        rows = [(info.session_id, _session_row(info)) for info in infos]
+        start = _index_after([session_id for session_id, _ in rows], after)
+        return list_reply(iter(rows[start:]), nothing=f"[no such session of project {project}]")
 
     def session_read(
         self, session: str, project: str = "", start: int = 0, stop: int | None = None
@@ -231,16 +212,16 @@ class Tools:
                        thread_id: str | None = None) -> ToolReply[Text]:  # fmt: skip
         """Add a session of a coding agent on this machine to the shared sessions, secrets taken out.
 
-        session_id: its id, or how it begins; else the latest. project_dir: of a folder below ~/.claude/projects.
-        thread_id: the project that it is kept under; else that of its repository.
+        session_id: its id, or how it begins; default: the latest. project_dir: only of this folder of
+        ~/.claude/projects. thread_id: the project that it is kept under; default: that of its repository.
         """
         store = self._sessions().store
         files = _session_files(session_id, project_dir)
-        done = [upload_session(store, file, project=thread_id) for file in files]
+        uploads = [upload_session(store, file, project=thread_id) for file in files]
         report = "\n".join(
-            f"{item.session_id}: {item.records} new records, {item.turns} new turns, to project {item.project}; "
-            f"secrets taken out: {sum(item.counts.values())}"
-            for item in done
+            f"{done.session_id}: {done.records} new records, {done.turns} new turns, to project {done.project}; "
+            f"secrets taken out: {len(done.findings)}"
+            for done in uploads
         )
         return ToolReply(report, Text(report))
 
@@ -251,7 +232,8 @@ class Tools:
             self.context_list, self.context_info, self.context_slice, self.context_search, self.context_documents,
             self.context_outline,
         ]  # fmt: skip
-        if served.sessions is not None or not (served.has_texts or served.kept):  # then they say what to set
+        serves_nothing = not (served.has_texts or served.kept)
+        if served.sessions is not None or serves_nothing:  # without sessions, these tools say what to set
             tools += [self.session_list, self.session_read]
             if uploads:
                 tools.append(self.upload_context)
@@ -264,7 +246,7 @@ class Tools:
         return {tool.__name__: tool for tool in tools}
 
     def _text(self, context: str, start: int) -> Monocontext:
-        """A text in the version that is open; a memory in its newest version if the call begins at character 0."""
+        """The text of a name, or the only one, in the version that is open; a memory in its newest one at `start` 0."""
         name = context or self._served.only_name()
         is_memory = self._served.memory is not None and name.split("/")[0] == MEMORY
         return self._served.context(name, fresh=is_memory and start == 0)
@@ -280,7 +262,7 @@ def _index_after(names: list[str], after: str) -> int:
     if not after:
         return 0
     if after not in names:
-        raise NotFound(f"after={after!r} is not in the list: take the last name that was listed")
+        raise NotFound(f"after={after!r} is not in the list: pass the last name that was listed")
     return names.index(after) + 1
 
 
@@ -291,8 +273,8 @@ def _session_row(info: SessionInfo) -> str:
 
 def _session_files(session_id: str | None, project_dir: str | None) -> list[SessionFile]:
     """The files of the session with this id, or else of the latest one. Raises `NotFound`."""
-    if session_id and os.path.isfile(session_id):  # else a model could send any file of the user's
-        raise NotFound(f"session_id is the id of a session, or how it begins, not a file: {session_id}")
+    if session_id and os.path.isfile(session_id):  # otherwise a model could upload any file of the user
+        raise NotFound(f"session_id must be the id of a session, or how it begins, not the file {session_id!r}")
     files = find_sessions(session_id) if session_id else discover_sessions("claude-code")
     if project_dir:
         files = [file for file in files if project_dir in file.path.parts]
@@ -306,9 +288,9 @@ def _session_files(session_id: str | None, project_dir: str | None) -> list[Sess
 
 
 def _fit_memory_reply(reply: dict[str, Any], key: str) -> dict[str, Any]:
-    """A reply of the memory's protocol, cut if it is too long; then `metadata` says how to read on."""
+    """A reply with the `value` of `key`, or a list of `keys`, cut to fit a call; `metadata` says how to go on."""
     output = reply["output"]
-    if len(json.dumps(reply, ensure_ascii=False).encode()) <= MAX_REPLY_BYTES or not isinstance(output, dict):
+    if _json_bytes(reply) <= MAX_REPLY_BYTES or not isinstance(output, dict):
         return reply
     value = output.get("value")
     if isinstance(value, str):
@@ -316,7 +298,11 @@ def _fit_memory_reply(reply: dict[str, Any], key: str) -> dict[str, Any]:
         following = {"tool": "context_slice", "context": f"{MEMORY}/{key}", "start": len(part), "stop": len(value)}
         cut = {"cut": True, "characters": len(value), "next": following}
         return {**reply, "output": {**output, "value": part}, "metadata": cut}
-    sizes = accumulate(len(json.dumps(item, ensure_ascii=False).encode()) + 2 for item in output["keys"])
-    keys = output["keys"][: sum(size <= MAX_REPLY_BYTES - _CUT_NOTE_BYTES for size in sizes)]
+    lengths_bytes = accumulate(_json_bytes(item) + len(", ") for item in output["keys"])
+    keys = output["keys"][: sum(length <= MAX_REPLY_BYTES - _CUT_NOTE_BYTES for length in lengths_bytes)]
     cut = {"cut": True, "keys": len(output["keys"]), "next": "L <start of the key>* lists those that begin so"}
     return {**reply, "output": {**output, "keys": keys}, "metadata": cut}
+
+
+def _json_bytes(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False).encode())

@@ -18,7 +18,8 @@ from monocontext.cli.parameters import Option
 from monocontext.cli.printing import print_remark
 from monocontext.errors import NotFound, ToolRefusal
 from monocontext.mcp.catalog import Served
-from monocontext.mcp.tools import Answer, tell
+from monocontext.mcp.progress import tell
+from monocontext.mcp.tools import Answer
 from monocontext.text_tools.outputs import ToolReply
 from monocontext.text_tools.replies import MAX_REPLY_BYTES
 from rlm import __version__
