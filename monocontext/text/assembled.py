@@ -48,7 +48,7 @@ class _PieceStore(ContextHandle):
         self.pieces_url = url.rstrip("/") + "/"
         self.pieces = pieces
 
-    def place(self, url: str, sources: Iterable[str]) -> tuple[RangeReader, str]:
+    def find_foreign(self, url: str, sources: Iterable[str]) -> tuple[RangeReader, str]:
         if not url.startswith(self.pieces_url):
             raise ForeignObject(f"{url} is not below {self.pieces_url}")
         return self.pieces, url.removeprefix(self.pieces_url)
