@@ -113,12 +113,13 @@ def install_command(provider: str) -> str:
 
 
 def _missing(provider: str, error: ImportError) -> LLMError:
+    """The error for packages that a provider needs, with the command that installs them."""
     match = re.search(r"No module named '([^']+)'", str(error))
-    lacking = error.name or (match[1] if match else one_line(error))
-    return LLMError(f"{provider} needs packages that are missing ({lacking}): {install_command(provider)}")
+    package = error.name or (match[1] if match else one_line(error))
+    return LLMError(f"{provider} needs packages that are missing ({package}): {install_command(provider)}")
 
 
 def _plain(answer: Any) -> Any:
-    """An object of the library as JSON."""
+    """An answer of the library as plain dicts and lists."""
     dump = getattr(answer, "model_dump", None)
     return dump(mode="json", warnings=False) if callable(dump) else answer

@@ -1,4 +1,4 @@
-"""Read the failures that endpoints report, as JSON of any shape, and make the matching `LLMError`."""
+"""Read the failures that endpoints report, in JSON of any shape, and make the matching `LLMError`."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _STATUS_OF_WORDS = {
 }
 """Words of errors without a known code, such as `{"error": "rate limit exceeded"}` with status 200."""
 
-_DECLINED = (  # codes and words of a filter that held back the request or the reply
+_FILTERED = (  # codes and words of a filter, such as "content_filter" and "your prompt was flagged by moderation"
     r"content_?filter|content_policy|content_management|responsible_?ai|data_inspection_failed|moderation_blocked"
     r"|content exists risk|invalid_prompt|prohibited_content|\bmoderation\b|flagged (?:as|for|by)|\bwas flagged\b"
 )
-_SPENT = ("insufficient_quota", "billing_hard_limit", "credit_balance", "insufficient_balance")
+_QUOTA_SPENT = ("insufficient_quota", "billing_hard_limit", "credit_balance", "insufficient_balance")
 _MESSAGE_FIELDS = ("message", "msg", "detail", "error_description", "error_msg", "error_message", "errorMessage",
                    "Message", "title", "reason")  # fmt: skip
-_REPLY_FIELDS = frozenset(("choices", "output", "content", "id", "object", "usage", "type"))
+_REPLY_FIELDS = frozenset(("choices", "output", "content", "id", "object", "usage", "type"))  # a reply has one of them
 _EMPTY: tuple[object, ...] = (None, "", [], {})  # values of a field that holds no message
 _CODE_FIELDS = ("code", "Code", "error_code", "type", "errorType", "__type", "status")
 _STATUS_FIELDS = ("status_code", "statusCode", "http_status")
@@ -70,9 +70,9 @@ def find_error(value: object) -> ErrorReport | None:
     if value.get("type") == "error" or value.get("object") == "error" or value.get("success") is False:
         return read_error(value)
     # Bodies of other providers, recognised by fields that a reply never lacks.
-    base = value.get("base_resp")
-    if (code := get(base, "status_code")) not in (0, None):
-        return ErrorReport(one_line(get(base, "status_msg") or base), str(code))
+    outcome = value.get("base_resp")  # of MiniMax, in replies too: code 0
+    if (code := get(outcome, "status_code")) not in (0, None):
+        return ErrorReport(one_line(get(outcome, "status_msg") or outcome), str(code))
     if _REPLY_FIELDS.isdisjoint(value):
         return read_error(value) if any(value.get(name) for name in _MESSAGE_FIELDS) else None
     # What has the fields of a chat completion, but no choice and no usage, may say why.
@@ -88,7 +88,7 @@ def read_error(value: object, depth: int = 0) -> ErrorReport:
         reports = [read_error(item, depth + 1) for item in value[:3]]
         return replace(reports[0], message=one_line("; ".join(report.message for report in reports)))
     if not isinstance(value, dict) or depth >= _MOST_DEPTH:
-        return ErrorReport(one_line(value if value not in _EMPTY else "an error without words"))
+        return ErrorReport(one_line(value if value not in _EMPTY else "an error without a message"))
     inner = _parse_json(value.get("error") or value.get("errors") or value.get("Error") or value.get("detail"))
     if not isinstance(inner, (dict, list)):
         return _read_fields(value, inner, depth)
@@ -100,7 +100,7 @@ def read_error(value: object, depth: int = 0) -> ErrorReport:
 
 
 def read_error_event(value: object) -> ErrorReport:
-    """The failure in an event named `error`, JSON or a text. One without a known status has broken off the stream."""
+    """The failure in an event named `error`, JSON or a text, with status 502, a broken stream, unless one is known."""
     report = find_error(value) or find_error({"error": value}) or read_error(value or None)
     is_known = report.code or report.status or _guess_status(report)
     return report if is_known else replace(report, status=502)
@@ -114,7 +114,7 @@ def _read_fields(value: Mapping[str, Any], inner: object, depth: int) -> ErrorRe
     param = value.get("param") or value.get("parameter") or location
     codes = [*map(value.get, _CODE_FIELDS), get(value, "innererror", "code"), get(value, "metadata", "error_type")]
     if type(inner) is int or (text and (message is not text or text.isidentifier())):
-        codes.insert(len(_CODE_FIELDS), inner)
+        codes.insert(len(_CODE_FIELDS), inner)  # the field `error` holds a code, not the message
     statuses = map(_status_of, (*codes, *map(value.get, _STATUS_FIELDS)))
     return ErrorReport(
         one_line(f"{location}: {message}" if location else message),
@@ -169,7 +169,7 @@ def make_error(
     line = f"{target}: {report.message}"
     if sizes := sizes_of_too_long(report.message, report.code, status):
         return PromptTooLong(line, tokens=report.tokens or sizes[0], window_tokens=report.window_tokens or sizes[1])
-    if status in (None, 400, 403, 422, 451) and re.search(_DECLINED, f"{report.code} {report.message}", re.IGNORECASE):
+    if status in (None, 400, 403, 422, 451) and re.search(_FILTERED, f"{report.code} {report.message}", re.IGNORECASE):
         return ReplyRefused(line, reason="content_filter")
     if status in (401, 403):
         return LLMError(f"{target.endpoint} refuses this API key: {report.message}")
@@ -179,7 +179,7 @@ def make_error(
         return LLMError(f"no API at {target.endpoint}: {report.message} ({WRONG_URL})")
     if status == 429:
         line = f"{target.endpoint} is rate limited, or its quota is spent: {report.message}"
-        if any(item in report.code for item in _SPENT):
+        if any(item in report.code for item in _QUOTA_SPENT):
             return LLMError(line)
         wait = retry_after_seconds(headers or {}, report.retry_after, report.message)
         return RateLimited(line, retry_after_seconds=wait)
@@ -199,7 +199,7 @@ def one_line(message: object) -> str:
 
 
 def _read_message(value: Mapping[str, Any], depth: int) -> object:
-    """The message of an error; for a router's error, with the message of the provider."""
+    """The message of an error. That of a router goes before the message of its provider."""
     message = next((value[name] for name in _MESSAGE_FIELDS if value.get(name) not in _EMPTY), None)
     if isinstance(message, (dict, list)):
         message = read_error(message, depth + 1).message
@@ -210,7 +210,7 @@ def _read_message(value: Mapping[str, Any], depth: int) -> object:
 
 
 def _parse_json(value: Any) -> Any:
-    """The object or list in a text of JSON; any other value as it is."""
+    """The object or list in a text of JSON; any other value unchanged."""
     try:
         return json.loads(value) if isinstance(value, str) and value.lstrip()[:1] in ("{", "[") else value
     except (ValueError, RecursionError):
@@ -218,6 +218,7 @@ def _parse_json(value: Any) -> Any:
 
 
 def _status_of(code: object) -> int | None:
+    """The HTTP status in a field such as 429 or "429"; None for anything else."""
     if isinstance(code, str) and code.strip().isascii() and code.strip().isdigit() and len(code) < 6:
         code = int(code)
     return code if isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600 else None

@@ -1,4 +1,4 @@
-"""The protocol of a language model, its replies and their token counts; and a model that follows a script."""
+"""Define language models and their replies, count tokens, check replies, and follow a script in place of a model."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from rlm.errors import LLMError, PromptTooLong, ScriptExhausted
 Message = dict[str, str]  # `{"role": ..., "content": ...}`
 
 CHARACTERS_PER_TOKEN = 4  # for estimates: English prose and code have between 3.5 and 4.5
-_OLLAMA_WINDOWS = [1024 << i for i in range(1, 8)]  # in tokens; the count of a cut prompt is up to three higher
+_OLLAMA_WINDOWS = [1024 << i for i in range(1, 8)]  # in tokens, 2,048 to 131,072
 _LEAST_WINDOW = 256  # no window has fewer tokens, so a smaller count is wrong
-_MOST_PER_TOKEN = 8  # an endpoint that counts a token for fewer characters than this has read the whole prompt
+_MOST_CHARACTERS_PER_TOKEN = 8  # an endpoint that counts one token for so many may have cut the prompt
 _MOST_TOKENS, _MOST_DOLLARS = 10**9, 1e12  # the most of one call; a larger report is invalid
-_WIDE = re.compile(
+_WIDE_CHARACTERS = re.compile(
     "[\u1100-\u11ff\u2e80-\u9fff\ua000-\ua4cf\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U0001b000-\U0001faff\U00020000-\U0003ffff]+"
 )
 """Characters that take at least a token each: Chinese, Japanese, Korean and emoji."""
@@ -85,7 +85,7 @@ class LM(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Listener:
-    """Wraps an `on_delta` and keeps the exception that it raised: a fault of the caller, not of the endpoint."""
+    """Calls `on_delta`, and keeps the exception that it raised: that is a fault of the caller, not of the endpoint."""
 
     on_delta: Callable[[str], object] | None = None
     check: Callable[[], object] | None = None  # called with each piece and sign of life: it may end the call
@@ -123,7 +123,7 @@ def estimate_text_tokens(text: str) -> int:
     digits = sum(map(text.count, "0123456789"))
     wide = other = 0
     if not text.isascii():
-        wide = sum(map(len, _WIDE.findall(text)))
+        wide = sum(map(len, _WIDE_CHARACTERS.findall(text)))
         other = len(text) - len(text.encode("ascii", "ignore")) - wide
     plain = len(text) - digits - wide - other
     return digits + wide + -(-other // 2) + -(-plain // CHARACTERS_PER_TOKEN)
@@ -175,14 +175,15 @@ def check_prompt(reply: Reply, messages: Sequence[Message]) -> None:
         return
     counted, texts = reply.input_tokens, [message["content"] for message in messages]
     characters = sum(map(len, texts))
+    # Ollama counts up to three tokens more than its window for a prompt that it cut.
     is_near_window = any(-1 <= counted - window <= 3 for window in _OLLAMA_WINDOWS)
-    is_window = is_near_window and estimate_tokens(messages) > 1.2 * counted
-    is_few = counted >= _LEAST_WINDOW and characters >= _MOST_PER_TOKEN * counted
-    if not (is_window or is_few):
+    fills_window = is_near_window and estimate_tokens(messages) > 1.2 * counted
+    is_few = counted >= _LEAST_WINDOW and characters >= _MOST_CHARACTERS_PER_TOKEN * counted
+    if not (fills_window or is_few):
         return
     # Fewer tokens than any tokenizer makes of a text: two words, or 20 letters, are not a single token.
     fewest = sum(max(len(text.split()) // 2, sum(map(str.isalnum, text)) // 20) for text in texts)
-    if not is_window and counted >= fewest:
+    if not fills_window and counted >= fewest:
         return
     error = PromptTooLong(
         f"model {reply.model!r}: the endpoint read {counted:,} tokens of a prompt of {characters:,} characters, so "

@@ -34,7 +34,7 @@ _ANY_LLM_PROVIDERS = frozenset((
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models of a run."""
+    """The models of a run, for its root and its sub-calls."""
 
     root: LM
     sub: LM  # for sub-calls; often the same object
@@ -60,7 +60,7 @@ def choose(
     Sub-calls go to the root's object with its sampling, unless there is a `sub_lm`, `sub_sampling`, or a sub-model of
     another provider. Raises UnknownOption, and TypeError for an object in place of a name or the reverse.
     """
-    _check_kinds(model, sub_model, lm, sub_lm)
+    _check_types(model, sub_model, lm, sub_lm)
     provider, name = root_names(model, backend, preset)
     made: list[LM] = []
     default, cheaper = PRESETS.get("anthropic" if provider == "claude-agent" else provider, ("", None))
@@ -98,7 +98,7 @@ def root_names(model: str | None, backend: str | None, preset: str | None) -> tu
     return provider, (model.removeprefix(f"{provider}:") or model) if model else None
 
 
-def _check_kinds(model: object, sub_model: object, lm: object, sub_lm: object) -> None:
+def _check_types(model: object, sub_model: object, lm: object, sub_lm: object) -> None:
     """Raise TypeError for an object in place of a name, or a name in place of an object."""
     for keyword, name, instead in (("model", model, "lm"), ("sub_model", sub_model, "sub_lm")):
         if not isinstance(name, str | None):
@@ -109,7 +109,7 @@ def _check_kinds(model: object, sub_model: object, lm: object, sub_lm: object) -
 
 
 def _sampled(lm: LM, options: Sampling | None, keyword: str) -> LM:
-    """The model with these options. Raises UnknownOption, which names the `keyword`, for one that takes none."""
+    """The model with these options. Raises UnknownOption, which names `keyword`, if the model takes no options."""
     if not options:
         return lm
     with_sampling: Callable[[Sampling], LM] | None = getattr(lm, "with_sampling", None)

@@ -244,5 +244,5 @@ def read_failure(error: Exception) -> EndpointError | None:
     try:
         report = read_error(json.loads(text))
     except (ValueError, RecursionError):
-        report = ErrorReport(read_text(text) or f"status {status} without words")
+        report = ErrorReport(read_text(text) or f"status {status} without a message")
     return EndpointError(report, status, response.headers)  # type: ignore[union-attr]

@@ -13,7 +13,7 @@ from collections import deque
 _WORD = r"(?:\w+:|longcat_|inner_)?(?:ant)?(?:think|thinking|thoughts?|reasoning|monologue|scratchpad)(?:_process)?"
 _END = r"(?:<\|(?:end|return|call)\|>\s*)?"
 _MARKS = {  # opening and closing mark
-    # DeepSeek, Qwen, GLM, MiniMax, Nemotron, Seed, LongCat, and models tuned from them
+    # "<think>" and "</think>": DeepSeek, Qwen, GLM, MiniMax, Nemotron, Seed, LongCat, and models tuned from them
     "xml": (rf"< ?{_WORD}(?:\s[^<>\n]*)?(?<!/)>(?![ \t]*[:,)])", rf"< ?/ ?{_WORD}\s*>"),
     "mistral": (r"\[(?:think|reasoning)\]", r"\[/(?:think|reasoning)\]"),
     "kimi": (r"◁think▷", r"◁/think▷"),
@@ -45,14 +45,14 @@ _END_TOKENS = (
     "<|END_OF_TURN_TOKEN|>", "<end_of_turn>", "<eos>", "</s>", "<｜end▁of▁sentence｜>", "<|END_RESPONSE|>",
     "<|end_of_box|>", "<|end_of_solution|>", "[END FINAL RESPONSE]",
 )  # fmt: skip
-_BOX = re.compile(r"\A\s*<\|(?:START_RESPONSE|begin_of_box|begin_of_solution)\|>")
+_ANSWER_OPENING = re.compile(r"\A\s*<\|(?:START_RESPONSE|begin_of_box|begin_of_solution)\|>")
 _FENCE = re.compile(
     r"(?:^|(?<=[>\]▷]))[ \t]*(?:[-*+][ \t]+|\d+[.)][ \t]+)?(?P<mark>`{3,}|~{3,})(?P<info>[^`\n]*)$", re.MULTILINE
 )
-_GAP = re.compile(r"(?:[ \t]*\n)+|[ \t]*")
+_GAP = re.compile(r"(?:[ \t]*\n)+|[ \t]*")  # the empty lines, else the spaces, behind a closing mark
 _SENTENCE_BEFORE = re.compile(r"\w[ \t]+\Z")  # the text before a mark within a sentence
-_SENTENCE_AFTER = re.compile(r"[ \t]+[a-z(]|[.,;:!?)'\"]")
-_OPEN_ANSWER = re.compile(r"^[ \t]*\**(?:FINAL|SUBMIT)[ \t]*\([^()]*\Z", re.MULTILINE)
+_SENTENCE_AFTER = re.compile(r"[ \t]+[a-z(]|[.,;:!?)'\"]")  # and behind it
+_OPEN_ANSWER = re.compile(r"^[ \t]*\**(?:FINAL|SUBMIT)[ \t]*\([^()]*\Z", re.MULTILINE)  # "FINAL(the tag " before a mark
 _LOOK_CHARACTERS = 400  # the most of a line that are looked at before a mark
 
 
@@ -62,7 +62,7 @@ def split_thinking(text: str) -> tuple[str, str]:
     if visible.rstrip().endswith(_END_TOKENS):
         visible = _without_end_tokens(visible)
     thoughts = [_without_end_tokens(thought.strip()) for thought in thoughts]
-    return _BOX.sub("", visible), "\n\n".join(filter(None, thoughts))
+    return _ANSWER_OPENING.sub("", visible), "\n\n".join(filter(None, thoughts))
 
 
 def _split_at_marks(text: str) -> tuple[str, list[str]]:
@@ -76,8 +76,10 @@ def _split_at_marks(text: str) -> tuple[str, list[str]]:
             continue
         before = text[start : mark.start()]
         if mark.lastgroup == "closing":
-            is_stray = thoughts and not text[offset:].strip()  # at the end of the answer, after thinking that is closed
-            (answer if is_stray else thoughts).append(before)
+            if thoughts and not text[offset:].strip():  # a stray mark at the end, after thinking that is closed
+                answer.append(before)
+            else:
+                thoughts.append(before)
         else:
             closings = _CLOSINGS[str(mark.lastgroup)].finditer(text, offset)
             closing = next((match for match in closings if not _is_quoted(text, match, offset)), None)

@@ -1,8 +1,8 @@
 """Run cells on one thread, interrupt them when their time is up, and capture what they print.
 
-While cells run, a router replaces `sys.stdout` and looks at the writing thread: threads of cells write to their own
-buffer, all others to the stream that was there before. Output to file descriptor 1 (child processes) is not captured,
-nor that of library code in threads that a cell starts; `print` there is, because the namespace has its own.
+While cells run, a router replaces `sys.stdout`: a thread that runs a cell writes to the buffer of its cell, any other
+to the stream that was there before. Not captured are what child processes write to descriptor 1, and what libraries
+write in threads that a cell starts. `print` in such threads is, because the namespace has a `print` of its own.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class CellRunner(Protocol):
         """Interrupt nothing from here on. The work calls this when its code has ended."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Free what runs the cells."""
 
 
 class CellThread:
@@ -94,7 +95,7 @@ class CellThread:
 
 
 def _raise_in(thread: int | None, exception: type[BaseException], *, instead_of: int | None = None) -> None:
-    """Raise an exception in a thread at its next bytecode. `instead_of`: withdraw what is still pending in that one."""
+    """Raise an exception in a thread at its next bytecode. `instead_of`: a thread whose pending one is withdrawn."""
     import ctypes  # not in the runner `wasm`, which has one thread
 
     set_exception, raised = ctypes.pythonapi.PyThreadState_SetAsyncExc, ctypes.py_object(exception)
@@ -104,9 +105,9 @@ def _raise_in(thread: int | None, exception: type[BaseException], *, instead_of:
 
 
 def _clear_async_flag(withdraw_from: int | None = None) -> None:
-    """Let CPython see that no exception is pending, by raising one in this thread and catching it. Only a delivered
-    exception clears the interpreter's flag. While it is set, every thread looks for an exception at every step, and on
-    CPython 3.11 no traced call (debugger, coverage) begins: nothing is called between withdrawing and raising."""
+    """Clear CPython's flag for a pending exception, by raising one in this thread and catching it: only a delivered
+    exception clears it. While it is set, every thread looks for an exception at every step, and on CPython 3.11 no
+    traced call (debugger, coverage) begins: nothing is called between withdrawing and raising."""
     with suppress(CellTimeout):
         _raise_in(threading.get_ident(), CellTimeout, instead_of=withdraw_from)
         for _ in range(1_000):  # each step gives CPython a chance to raise it here
@@ -133,7 +134,7 @@ NOTES_CHARACTERS = 2_000  # the most characters of notes that a runner adds to t
 _thread = threading.local()
 _lock = threading.Lock()
 _cells = 0  # cells that run now
-_hosts: dict[str, TextIO] = {}  # the streams that routers replaced last, by name
+_hosts: dict[str, TextIO] = {}  # the streams that the last routers replaced, by name
 
 
 class Buffer:
@@ -207,7 +208,7 @@ class Router:
 
 @contextmanager
 def route_streams() -> Iterator[None]:
-    """Inside, replace `sys.stdout` and `sys.stderr` by routers. For the thread that waits: a cell's may never end."""
+    """Replace `sys.stdout` and `sys.stderr` by routers in a `with` block, on the thread that waits for the cell."""
     global _cells
     with _lock:
         _cells += 1
@@ -227,7 +228,7 @@ def route_streams() -> Iterator[None]:
 
 @contextmanager
 def capture_thread(out: Buffer, err: Buffer) -> Iterator[None]:
-    """Inside, send the output of this thread from the routers to these buffers."""
+    """Let the routers send the output of this thread to these buffers in a `with` block."""
     _thread.stdout, _thread.stderr = out, err
     try:
         yield
@@ -237,5 +238,5 @@ def capture_thread(out: Buffer, err: Buffer) -> Iterator[None]:
 
 def redirection() -> Any:
     """The stream that a cell put in place of `sys.stdout`, as `redirect_stdout` does; None where it did not."""
-    now = sys.stdout
-    return None if isinstance(now, Router) or now is _hosts.get("stdout") else now
+    stream = sys.stdout
+    return None if isinstance(stream, Router) or stream is _hosts.get("stdout") else stream

@@ -56,7 +56,7 @@ class LocalRunner:
         self._file_prefix = f"<cell {next(_runs)}."
         self._sources: list[str] = []  # the file names of the cells so far
         self._is_closed = False
-        self._out = cell_thread.Buffer(output_limit)
+        self._out = cell_thread.Buffer(output_limit)  # of the running cell
         self._thread = thread or cell_thread.CellThread()
         self._after_cell = after_cell
         self._namespace: dict[str, Any] = {"__name__": "__main__"}
@@ -65,20 +65,20 @@ class LocalRunner:
         lazy_names: dict[str, Any] = {}  # the functions with which code reads lazy texts as if they were str
         for text in texts:
             lazy_names |= text.repl_namespace().names
-        # One that is a builtin replaces the builtin of this namespace; any other becomes a variable.
+        # Those with the name of a builtin replace it in this namespace; the others become variables.
         lazy_builtins = {name: lazy_names.pop(name) for name in list(lazy_names) if hasattr(builtins, name)}
-        self._own_builtins = vars(builtins) | lazy_builtins
-        self._print_to_stream = self._own_builtins["print"]
-        self._own_builtins |= {name: partial(_refuse, name) for name in ("input", "breakpoint")}
+        self._builtins = vars(builtins) | lazy_builtins
+        self._print_to_stream = self._builtins["print"]
+        self._builtins |= {name: partial(_refuse, name) for name in ("input", "breakpoint")}
         # The exit and quit of the interactive interpreter close the process's stdin.
-        self._own_builtins |= {"print": self._print, "exit": sys.exit, "quit": sys.exit}
-        self._original_builtins = dict(self._own_builtins)
-        self._reserved: dict[str, Any] = {
-            "__builtins__": self._own_builtins, "context": context, "answer": self._answers.slot, "LLMError": LLMError,
+        self._builtins |= {"print": self._print, "exit": sys.exit, "quit": sys.exit}
+        self._original_builtins = dict(self._builtins)  # `_restore` takes back what a cell changes in `_builtins`
+        self._reserved: dict[str, Any] = {  # names that cells cannot rebind: `_restore` takes that back too
+            "__builtins__": self._builtins, "context": context, "answer": self._answers.slot, "LLMError": LLMError,
             "SHOW_VARS": self.show_vars, **subcalls.functions, **(names or {}), **self._answers.functions,
         }  # fmt: skip
         self._namespace |= lazy_names | self._reserved
-        self._given_names = frozenset(self._namespace)
+        self._given_names = frozenset(self._namespace)  # that are no variables of cells
 
     def run(self, code: str) -> CellResult:
         """Run one cell. Assignments before an exception are kept; reserved names are restored."""
@@ -116,7 +116,7 @@ class LocalRunner:
         )  # fmt: skip
 
     def close(self) -> None:
-        """Let the thread end and forget the sources."""
+        """Let the thread of the cells end, and forget their sources."""
         self._is_closed = True
         self._thread.close()
         for file in self._sources:
@@ -127,7 +127,7 @@ class LocalRunner:
         return {name: f"{type(value).__name__}: {_safe_repr(value)}" for name, value in self._variables().items()}
 
     def works(self) -> bool:
-        """Whether a simple cell still runs as it should. Runs it on the calling thread."""
+        """Whether a simple cell still prints what it should. Runs it on the calling thread, in its own namespace."""
         code, limit = "probe = [len(str(12))]\nprint(probe)\nprobe", self._output_limit
         cell = _RunningCell(f"{self._file_prefix}0>", code, cell_thread.Buffer(limit), cell_thread.Buffer(limit))
         names = {name: self._namespace[name] for name in self._given_names if name in self._namespace}
@@ -211,9 +211,9 @@ class LocalRunner:
 
     def _restore(self) -> str:
         """Restore reserved names. Returns a line for the model on each that had changed."""
-        missing = object()
+        missing = object()  # in place of a name that a cell has deleted
         notes = ""
-        own, original = self._own_builtins, self._original_builtins
+        own, original = self._builtins, self._original_builtins
         changed = sorted(name for name, value in original.items() if own.get(name, missing) is not value)
         if changed:
             own.update(original)
@@ -238,7 +238,7 @@ class LocalRunner:
 
 @dataclass(slots=True)
 class _RunningCell:
-    """A cell and what has come of it so far."""
+    """A cell, and the parts of its result that are known so far."""
 
     file: str  # the name of its source in tracebacks
     code: str
@@ -271,7 +271,7 @@ def _note_on_rebound_context(context: object) -> str:
     """The note on code that rebound `context`: weak models assign a text of their own before they look."""
     if context is None:
         return "[`context` is None in this session and was restored: use another name]\n"
-    look = "context[:1000]" if is_text(context) else "context"  # of which the limit of outputs shows the beginning
+    look = "context[:1000]" if is_text(context) else "context"  # the limit of outputs cuts what is too long
     return (
         "[You assigned to `context`, so what is printed above is of your own making. `context` is again what it was: "
         f"never assign it. Look at it as it is, with print({look}), and use other names for values of your own]\n"
@@ -286,7 +286,7 @@ def cell_traceback(exc: BaseException, file_prefix: str) -> str:
     """The traceback of `exc` for the model: only frames of cells, whose file names start with `file_prefix`."""
     trace = traceback.TracebackException.from_exception(exc)
     chain = [trace]
-    for part in chain:  # which grows meanwhile: a chain of errors may be longer than the stack is deep
+    for part in chain:  # the loop extends it: recursion would fail for a chain longer than the stack is deep
         part.stack = traceback.StackSummary.from_list([f for f in part.stack if f.filename.startswith(file_prefix)])
         chain += [linked for linked in (part.__cause__, part.__context__, *(part.exceptions or ())) if linked]
     for part in chain:

@@ -15,7 +15,7 @@ _END_SECONDS = 20.0  # the time that a process gets to end before it is killed
 
 
 class Worker(Protocol):
-    """A process somewhere, at the other end of a channel."""
+    """A process that runs cells at the other end of a channel, on this machine or elsewhere."""
 
     channel: Channel
 

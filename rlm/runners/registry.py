@@ -1,4 +1,4 @@
-"""Check and make a runner, the place where a model's code runs, by its name."""
+"""Check whether a runner can work on this system, and make one by its name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 RUNNERS = ("confined", "subprocess", "wasm", "local", "docker")
 """The runners that need no more than their name; `sandbox` needs `make` in its options."""
-_ONLY_SUBPROCESS, _ONLY_WASM = ("limits", "ways"), ("pyodide", "memory_bytes")  # not for both runners of `confined`
+# Options of one of the two runners that `confined` stands for, which the other does not take.
+_ONLY_SUBPROCESS, _ONLY_WASM = ("limits", "ways"), ("pyodide", "memory_bytes")
 
 
 def check_runner(name: str, options: Mapping[str, Any] | None = None) -> None:
@@ -27,7 +28,7 @@ def check_runner(name: str, options: Mapping[str, Any] | None = None) -> None:
         if not callable(own.get("make")):
             raise RunnerUnavailable("runner 'sandbox' needs runner_options={'make': callable}; see docs/runners.md")
     elif name not in RUNNERS:
-        raise RunnerUnavailable(f"no runner {name!r}; there are {', '.join(map(repr, RUNNERS))}")
+        raise RunnerUnavailable(f"no runner {name!r}: choose from {', '.join(map(repr, RUNNERS))}")
     elif name == "wasm":
         if missing := what_is_missing(own.get("pyodide")):
             raise RunnerUnavailable(f"runner 'wasm': {missing}")

@@ -42,8 +42,8 @@ class SharedOptions(TypedDict, total=False):
 
 
 class RemoteRunner(ABC):
-    """One namespace in a worker. A worker that dies is replaced by another, without the variables of the first. Raises
-    ChannelAbuse when the worker breaks the protocol."""
+    """One namespace in a worker. A worker that dies is replaced by a new one, without the variables. Its methods raise
+    ChannelAbuse when a worker breaks the protocol."""
 
     name: str  # the name of the runner, for messages
 
@@ -65,7 +65,7 @@ class RemoteRunner(ABC):
         self._servers = [text.serve() for text in texts]
         self._requests = WorkerRequests(self._functions, self._servers, [context, *texts])
         self._variables: Mapping[str, str] = {}
-        self._pending_note = ""  # said in the stderr of the next cell: that the worker was lost after the last one
+        self._pending_note = ""  # for the stderr of the next cell: that the worker was lost with the last one
         self._cells = 0  # the number of the last cell
         self._worker: Worker | None = None
         self._is_closed = False
@@ -91,7 +91,7 @@ class RemoteRunner(ABC):
         try:
             result = self._run_cell(code, clock)
         except ChannelClosed:
-            result = self._report_loss(f"WorkerDied: the process that ran the cell is gone ({self._end(gone=True)}).")
+            result = self._report_loss(f"WorkerDied: the process that ran the cell has ended ({self._end(gone=True)}).")
         except BaseException as exc:
             if not (isinstance(exc, KeyboardInterrupt) and self._interrupt()):
                 self._pending_note = self._report_loss("The cell before was broken off with its process.").stderr
@@ -203,8 +203,8 @@ class RemoteRunner(ABC):
 
     def _report_loss(self, why: str) -> CellResult:
         """The result of a cell whose worker is lost, with the names of the variables that are lost with it."""
-        reason = why.partition(":")[0].partition(".")[0]
-        log(INFO, "%s; a new worker takes its place, without the variables", reason)
+        kind = why.partition(":")[0].partition(".")[0]  # such as WorkerDied: a log holds nothing of the cell
+        log(INFO, "%s; a new worker takes its place, without the variables", kind)
         names = ", ".join(name for name in self._variables if name != "context")
         lost = f"The variables are lost: {shorten(names, 1_000)}." if names else "There were no variables to lose."
         self._variables = {"context": self._context_repr}
@@ -229,7 +229,8 @@ class RemoteRunner(ABC):
             elif message.head.get("id") == self._cells:
                 return message
             else:
-                raise ChannelAbuse("the worker sent the result of another cell")
+                number = str(message.head.get("id"))[:20]
+                raise ChannelAbuse(f"the worker sent the result of cell {number}, expected that of cell {self._cells}")
         return None
 
     def _read_result(self, message: Message) -> CellResult:
@@ -239,13 +240,13 @@ class RemoteRunner(ABC):
             case [str(out), str(err), (None | str()) as answer, bool(raised), [*shown], cited]:
                 pass
             case _:
-                raise ChannelAbuse("the worker sent a malformed result")
+                raise ChannelAbuse("the worker sent a result without the six fields of one")
         try:
             claims = check_claims(cited)
-        except ValueError:
-            raise ChannelAbuse("the worker sent malformed claims") from None
+        except ValueError as exc:
+            raise ChannelAbuse(f"the worker sent malformed claims: {exc}") from None
         if len(shown) % 2 or not all(isinstance(text, str) for text in shown):
-            raise ChannelAbuse("the worker sent a malformed variable")
+            raise ChannelAbuse("the worker sent variables that are not pairs of a name and a text")
         pairs = zip(shown[::2], shown[1::2], strict=True)
         variables = {name[:200]: text[:_VARIABLE_CHARACTERS] for name, text in pairs}
         self._variables = variables

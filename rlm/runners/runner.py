@@ -1,4 +1,4 @@
-"""Define the protocols of runners and of their model calls, and the result of a cell."""
+"""Define what a runner does, what its cells call, and the result of a cell."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEFAULT_RUNNER = "confined"  # the default runner: `subprocess`, or `wasm` on a 
 
 
 class NothingConfines(RunnerUnavailable):
-    """The runner `subprocess` can confine nothing on this machine."""
+    """No way of confining a process works on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class CellResult:
 
 
 AFTER_CLOSE = CellResult(stderr="Closed: the runner has been closed, and runs no code any more.\n", raised=True)
-"""The result of a cell that comes too late."""
+"""The result of a cell that is run after `close`."""
 
 
 class ModelCalls(Protocol):

@@ -56,7 +56,7 @@ class SandboxRunner(RemoteRunner):
         limits: Limits | None = None, scratch: str | None = None, **shared: Unpack[SharedOptions],
     ) -> None:  # fmt: skip
         """`make`: creates a sandbox, and another when a cell has ended it. `python`: the interpreter in there.
-        `scratch`: a folder that cells may write to. Raises RunnerUnavailable, with the error or output of there."""
+        `scratch`: a folder that cells may write to. Raises RunnerUnavailable, with the sandbox's error or output."""
         self._make = make
         words = [*shlex.split(python), "-I", "-m", "rlm.runners.relay", make_container_plan(limits or Limits())]
         self._command = f"{shlex.join([*words, scratch] if scratch else words)} 2>&1"
@@ -77,7 +77,7 @@ class SandboxRunner(RemoteRunner):
 
 
 class SandboxWorker:
-    """A worker in a sandbox. Two threads pass its channel's bytes to and from the provider, as lines of text."""
+    """A worker in a sandbox. Two threads carry the bytes of its channel to and from the provider, as lines of text."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
@@ -114,12 +114,12 @@ class SandboxWorker:
         self._hang_up()
 
     def _outwards(self) -> None:
-        """From the channel to the sandbox."""
+        """Carry bytes from the channel to the sandbox, until the channel closes."""
         while data := self._theirs.recv(_CHUNK_BYTES):
             self._sandbox.write("".join(encode_lines(TO_WORKER, data)))
 
     def _receive(self, text: str) -> None:
-        """From the sandbox to the channel: output of the command, cut anywhere."""
+        """Carry output of the command, cut anywhere, to the channel."""
         for data in self._decoder.decode(text):
             self._theirs.sendall(data)
 

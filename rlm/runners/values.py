@@ -1,5 +1,7 @@
-"""Encode and decode values: a worker sends JSON, with its texts next to it as bytes; the host, which it trusts, sends
-`marshal`, which is exact for data of any size.
+"""Encode and decode the values that a worker and its host exchange.
+
+A worker sends JSON, with its texts next to it as bytes: the host must not trust what arrives. The host, which a worker
+trusts, sends `marshal`, which is exact for data of any size.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ _MOST_DEPTH = 50  # deepest nesting of a value
 _ROWS = (Sequence, Set, Iterator, ValuesView)  # sent as a list; another iterable is none: a table iterates over columns
 
 
-def encode_for_host(value: Any, texts: list[bytes], depth: int = 0, known: Sequence[object] = ()) -> Any:
+def encode_for_host(value: Any, texts: list[bytes], known: Sequence[object] = (), depth: int = 0) -> Any:
     """`value` as plain data for JSON, with an empty text in place of each text, which is appended to `texts`. Lone
     surrogates are escaped. A value in `known`, which the host has too, is sent as its number there; another lazy text
     as its `str`. Raises TypeError for what is not plain data, ValueError for what is nested too deeply."""
@@ -34,10 +36,10 @@ def encode_for_host(value: Any, texts: list[bytes], depth: int = 0, known: Seque
     if value is None or isinstance(value, (bool, float)) or (isinstance(value, int) and value.bit_length() < 10_000):
         return value
     if isinstance(value, _ROWS) and not isinstance(value, (bytes, bytearray, memoryview)):
-        return [encode_for_host(item, texts, depth + 1, known) for item in value]
+        return [encode_for_host(item, texts, known, depth + 1) for item in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         flat = [part for item in value.items() for part in item]
-        return {"dict": [encode_for_host(part, texts, depth + 1, known) for part in flat]}
+        return {"dict": [encode_for_host(part, texts, known, depth + 1) for part in flat]}
     kind = "dict whose keys are not all str" if isinstance(value, dict) else type(value).__name__
     raise TypeError(f"a {kind} cannot leave the sandbox: pass a str such as context[a:b], numbers, lists or dicts")
 
@@ -45,11 +47,11 @@ def encode_for_host(value: Any, texts: list[bytes], depth: int = 0, known: Seque
 def decode_from_worker(tree: Any, texts: Iterator[str], known: Sequence[object] = (), depth: int = 0) -> Any:
     """The value that `encode_for_host` encoded. Raises ChannelAbuse."""
     if depth > _MOST_DEPTH:
-        raise ChannelAbuse("the worker sent a value that is nested too deeply")
+        raise ChannelAbuse(f"the worker sent a value nested deeper than {_MOST_DEPTH} levels")
     match tree:
         case str():
             if (text := next(texts, None)) is None:
-                raise ChannelAbuse("the worker names a text that it has not sent")
+                raise ChannelAbuse("the worker sent a value with more texts than lengths of texts")
             return text
         case {"known": int(number)} if len(tree) == 1 and 0 <= number < len(known):
             return known[number]
@@ -66,7 +68,7 @@ def decode_from_worker(tree: Any, texts: Iterator[str], known: Sequence[object] 
 def split_texts(sizes: Any, body: memoryview) -> Iterator[str]:
     """The texts of a body, in which they follow each other with these sizes in bytes. Raises ChannelAbuse."""
     if not isinstance(sizes, list) or any(type(size) is not int or size < 0 for size in sizes):
-        raise ChannelAbuse("the worker sent malformed lengths")
+        raise ChannelAbuse(f"the worker sent {str(sizes)[:50]!r} as the lengths of texts, expected a list of numbers")
     if sum(sizes) != len(body):
         raise ChannelAbuse(f"the worker sent texts of {sum(sizes):,} bytes in a body of {len(body):,}")
     ends = accumulate(sizes)

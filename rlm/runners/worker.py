@@ -65,7 +65,7 @@ def _serve(link: WorkerLink, thread: MainThread, start: dict[str, Any], body: me
         command, _ = link.next_command()
         calls.set_budget(command["seconds"])
         result = runner.run(command["code"])
-        interpreter.repair()
+        interpreter.repair()  # also from what the reprs of the variables did
         is_broken = interpreter.is_lost() or not runner.works()
         _send_result(link, command["id"], result, is_broken)
 

@@ -25,12 +25,13 @@ _ERROR_CHARACTERS = 10_000  # the longest message of an error that goes to the w
 
 
 class WorkerRequests:
-    """Answers requests on threads of its own. For use by one thread of the host."""
+    """Answers the requests of one worker. For use by one thread of the host."""
 
     def __init__(
         self, functions: Mapping[str, Callable[..., Any]], servers: Sequence[ReaderServer], known: Sequence[object]
     ) -> None:
-        """`functions`: all that a worker may call. `servers`: of its lazy texts. `known`: values that it may pass."""
+        """`functions`: all that a worker may call. `servers`: of its lazy texts. `known`: values for which it may
+        send their numbers."""
         self.functions = dict(functions)
         self._servers = servers
         self._known = known
@@ -49,7 +50,7 @@ class WorkerRequests:
         head, body = message
         number = head.get("id")
         if type(number) is not int or not 0 < number < 1 << 62:
-            raise ChannelAbuse("the worker sent a request without a number")
+            raise ChannelAbuse(f"the worker sent a request with {str(number)[:50]!r} as its number")
         match head:
             case {"op": "read", "text": int(text)} if 0 <= text < len(self._servers):
                 server = self._servers[text]
@@ -66,6 +67,7 @@ class WorkerRequests:
     def _decode_call(
         self, head: dict[str, Any], body: memoryview
     ) -> tuple[Callable[..., Any], list[Any], dict[str, Any]]:
+        """The function that a worker calls, its arguments and its keywords. Raises ChannelAbuse."""
         value = decode_from_worker(head.get("given"), split_texts(head.get("texts"), body), self._known)
         name = head.get("name")
         match value:

@@ -11,8 +11,8 @@ from importlib import import_module
 from pathlib import Path
 
 _C_LIBRARY = ("/lib", "/lib64", "/usr/lib64")
-"""The folders of the C library, or links to them. `/usr/lib` is shown only if it has no folder for the machine's type,
-since it contains much else."""
+"""The folders of the C library, or links to them. `/usr/lib`, which contains much else, is shown only if it has no
+folder for the machine's type."""
 _FILES = ("/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo")
 _lock = threading.Lock()  # until Python 3.13, other threads see the table of `sysconfig` half filled
 DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
@@ -44,17 +44,16 @@ def python_view() -> FolderView:
     user_site = sysconfig.get_paths(f"{os.name}_user")["purelib"]
     site = [paths["purelib"], paths["platlib"], *([user_site] if user_site in sys.path else [])]
     library = [path for path in (paths["stdlib"], c_modules, *site) if path and os.path.isdir(path)]
-    homes = [Path(os.path.realpath(import_module(name).__path__[0])) for name in ("rlm", "monocontext")]
+    packages = [Path(os.path.realpath(import_module(name).__path__[0])) for name in ("rlm", "monocontext")]
     python = os.path.realpath(sys.executable)
-    folder, name = (sysconfig.get_config_var(variable) or "" for variable in ("LIBDIR", "INSTSONAME"))
-    shared_library = [os.path.join(folder, name)] if folder and name else []
-    others = [path for path in (*shared_library, *_FILES) if os.path.exists(path)]
+    folder, name = sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("INSTSONAME")
+    libpython = [os.path.join(folder, name)] if folder and name else []
+    files = [path for path in (*libpython, *_FILES) if os.path.exists(path)]
     c_library, links = _find_c_library()
-    readable = [python, *library, *map(str, homes), *others, *c_library]
-    import_path = [*(str(home.parent) for home in homes), *library]
-    real = dict.fromkeys(map(os.path.realpath, readable))
-    outermost = [path for path in real if not any(path != other and path.startswith(other + "/") for other in real)]
-    return FolderView(python, tuple(outermost), tuple(links), tuple(dict.fromkeys(map(os.path.realpath, import_path))))
+    readable = dict.fromkeys(map(os.path.realpath, [python, *library, *map(str, packages), *files, *c_library]))
+    import_path = dict.fromkeys(map(os.path.realpath, [*(str(package.parent) for package in packages), *library]))
+    outermost = [path for path in readable if not any(path.startswith(f"{outer}/") for outer in readable)]
+    return FolderView(python, tuple(outermost), tuple(links), tuple(import_path))
 
 
 def _find_c_library() -> tuple[list[str], list[tuple[str, str]]]:

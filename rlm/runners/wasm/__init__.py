@@ -50,12 +50,8 @@ class WasmRunner(RemoteRunner):
         if missing := what_is_missing(self._pyodide):
             raise RunnerUnavailable(f"runner 'wasm': {missing}")
         folder = find_folder(self._pyodide)
-        process = PipedProcess(
-            node_command(shutil.which("node") or "node", folder, self._memory_bytes),
-            env={},
-            cwd=folder,
-            start_new_session=True,
-        )
+        command = node_command(shutil.which("node") or "node", folder, self._memory_bytes)
+        process = PipedProcess(command, env={}, cwd=folder, start_new_session=True)
         try:
             process.channel.send({}, [_pack()], seconds=START_SECONDS)
         except ChannelClosed:

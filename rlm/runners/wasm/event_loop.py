@@ -22,7 +22,8 @@ class _Sleep(selectors.SelectSelector):
 
 
 class _HostLoop(asyncio.SelectorEventLoop):
-    """A loop without the pair of sockets by which threads wake one."""
+    """A loop without the pair of sockets by which threads wake one: the module has neither. Overriding these methods is
+    not public, but cells would get a false `socket.socketpair` too, and asyncio offers no other way."""
 
     def __init__(self) -> None:
         super().__init__(_Sleep())
@@ -34,6 +35,6 @@ class _HostLoop(asyncio.SelectorEventLoop):
 
 
 def install() -> None:
-    """Make this loop the one that `asyncio.run` and `asyncio.new_event_loop` create."""
+    """Let `asyncio.run` and `asyncio.new_event_loop` make such loops: Python 3.14 deprecates policies."""
     asyncio._set_running_loop(None)
     asyncio.new_event_loop = asyncio.events.new_event_loop = _HostLoop

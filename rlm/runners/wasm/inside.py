@@ -1,4 +1,4 @@
-"""Run cells inside the WebAssembly module, after JavaScript is forgotten. Never imported by the host."""
+"""Run cells inside the WebAssembly module, once no object of JavaScript is left. Never imported by the host."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class OneThreadLink(WorkerLink):
 
 
 class PolledThread(worker.MainThread):
-    """Runs cells where the system has no timer: Python's steps raise the signal some fifty times a second."""
+    """Runs cells where the system has no timer: the interpreter raises the signal some fifty times a second instead."""
 
     _due_at = 0.0
 

@@ -287,11 +287,11 @@ _FIELD = 'error: {"code": 500, "message": "Context size has been exceeded.", "ty
 chat("a field `error`, as llama.cpp sent it", "ggml-org/llama.cpp#14566", fails("Context size", PromptTooLong), streamed=events(HEL, _FIELD))
 chat("a field `error` first", "ggml-org/llama.cpp#14566", fails("Context size", PromptTooLong), streamed=events(_FIELD))
 for _name, _line, _words in (
-    ("`event: error` with `{}`", "event: error\ndata: {}", "an error without words"),
-    ("`event: error` with null", "event: error\ndata: null", "an error without words"),
+    ("`event: error` with `{}`", "event: error\ndata: {}", "an error without a message"),
+    ("`event: error` with null", "event: error\ndata: null", "an error without a message"),
     ("`event: error` with words", "event: error\ndata: fell over", "fell over"),
-    ("`event: error` alone", "event: error", "without words"),
-    ("`event: error` without data", "event: error\ndata:", "without words"),
+    ("`event: error` alone", "event: error", "without a message"),
+    ("`event: error` without data", "event: error\ndata:", "without a message"),
     ("a line of JSON", '{"error": {"message": "fell over", "code": 500}}', "fell over"),
     ("JSON in several lines", '{\n  "error": {\n    "message": "fell over"\n  }\n}', "fell over"),
     ("a web page", "<html><head><title>502 Bad Gateway</title></head>\n<body>x</body></html>", "502 Bad Gateway"),
