@@ -14,8 +14,8 @@ from urllib.parse import unquote
 from xml.sax.saxutils import escape
 
 from monocontext.testing import S3StandIn
+from monocontext.testing.bucket import Bucket, HttpRequest
 from monocontext.testing.http_faults import HttpReply
-from monocontext.testing.http_s3 import Bucket, HttpRequest
 
 
 class _Generations(Bucket):
