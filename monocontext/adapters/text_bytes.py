@@ -37,6 +37,6 @@ class TextBytes:
             return b""
         start, stop = self._start + start, self._start + stop
         table = self._reader.table
-        first, last = table.byte_frame(start), table.byte_frame(stop - 1)
+        first, last = table.frame_at_byte(start), table.frame_at_byte(stop - 1)
         data = self._reader.read(first.start, last.stop).encode()
         return data[start - first.start_byte : stop - first.start_byte]

@@ -320,7 +320,7 @@ class Reader:
         with directories of filters, none in other texts (3 waves, 2 GETs each)."""
         if stop <= start or not self.manifest.filter_directories:
             return []
-        within = self.table.numbers(start, stop)
+        within = self.table.frame_numbers(start, stop)
         numbers = self._filters.beginnings(within)
         self.table.prefetch_pages(numbers)
         return [self.frame(number).start for number in numbers]
@@ -352,7 +352,7 @@ class Reader:
             return 0
         if line > manifest.newlines:
             return manifest.characters
-        text = self.ends.with_newline(line - 1) or self.load(self.table.newline_frame(line - 1))
+        text = self.ends.with_newline(line - 1) or self.load(self.table.frame_at_newline(line - 1))
         return text.frame.start + text.nth_newline(line - 1 - text.frame.start_newline) + 1
 
     def line_of(self, character: int) -> int:

@@ -27,7 +27,7 @@ class FetchItem(NamedTuple):
     """A stored byte range that a caller wants: a frame, an index page, a block of a filter."""
 
     key: Hashable
-    """Name in the cache. A frame: its number; an index page: -1 - its number; a block: its object and number."""
+    """Name in the cache. A frame: its number; an index page: ("page", its number); others: tuples likewise."""
     object: str
     offset: int
     stored_bytes: int
