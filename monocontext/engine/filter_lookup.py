@@ -1,6 +1,6 @@
-"""Look up a query in the search filters, and turn their rows into candidate frames.
+"""Look up a query in the search filters of a text: in which frames may its matches begin?
 
-A look-up fetches nothing itself: it returns its result, or the items that are missing (see `frame_table`).
+A look-up fetches nothing itself: it returns its result, or the items that it lacks (see `frame_table`).
 """
 
 from __future__ import annotations
@@ -31,14 +31,16 @@ SECTIONS_AT_ONCE = 64  # directories of filters that are fetched at once: 4 MB, 
 DENSE_SHARE = 0.4  # the share of frames above which a search reads all of them: a pass without gaps is cheaper
 MOST_LISTED = 1 << 17
 """The most candidates that are listed if they are dense: 32 GB of text. Listing them takes 0.2 s."""
+_DIRECTORY_GROWTH = 10  # an open directory takes some 10 times its stored bytes in memory
+_OBJECT_BYTES, _RUN_BYTES = 200, 150  # the memory of an entry in the cache without its content, and of one run
 
-_RowsRead = dict[tuple["FilterLayout", int], bytes]  # the rows of filters, by filter and number
-Runs = tuple[tuple[int, int], ...]  # half-open runs of frame numbers, rising
+_Rows = dict[tuple["FilterLayout", int], bytes]  # the rows of filters, by filter and number
+Runs = tuple[tuple[int, int], ...]  # half-open runs of frame numbers, in ascending order
 
 
 @dataclass(frozen=True, slots=True)
-class FilterHits:
-    """The answer of filters to a query, in the cache: a loop of `find` needs it again and again."""
+class FilterAnswer:
+    """The answer of filters to a query. It is kept in the cache, since a loop of `find` needs it again and again."""
 
     runs: Runs
     """The frames in which a match may begin."""
@@ -69,7 +71,7 @@ class FilterLookup:
         records: Records,
         needs_text: bool,
     ) -> Narrowing | Missing:
-        """Where matches may begin in characters [start, stop), a non-empty range; or what is missing to say so.
+        """The frames in which matches may begin in characters [start, stop), a non-empty range; or the missing items.
 
         - `within_line`: a match, and what decides it, stays within a line
         - `get_loaded`: returns the value of an item that is in memory, by its key
@@ -77,9 +79,8 @@ class FilterLookup:
         - `needs_text`: the text is read next, so filters are not worth a look-up if all of it is in memory
         """
         reason = self._reason_against_filters(query, self._table.frames)
-        if reason:
+        if reason or query is None:  # so no index page is needed
             return Narrowing(frames=0, runs=None, reason=reason)
-        assert query is not None
         within = self._table.range_in_memory(start, stop, get_loaded)
         if isinstance(within, Missing):
             return within
@@ -93,20 +94,20 @@ class FilterLookup:
         runs: list[tuple[int, int]] = []
         has_rows = False
         for section in sections:
-            hits: FilterHits | Missing | None = self._remembered(query, within_line, section.first)
-            if hits is None:
+            answer: FilterAnswer | Missing | None = self._remembered(query, within_line, section.first)
+            if answer is None:
                 with LOCK:
                     if needs_text and self._fetcher.cache.has_all(within):
                         return Narrowing(frames=0, runs=None, reason="all of the text is in memory")
-                hits = self._look_up(section, query, within_line, get_loaded, records)
-            if isinstance(hits, Missing):
-                return hits
-            has_rows = has_rows or hits.has_rows
-            runs += hits.runs
+                answer = self._look_up(section, query, within_line, get_loaded, records)
+            if isinstance(answer, Missing):
+                return answer
+            has_rows = has_rows or answer.has_rows
+            runs += answer.runs
         return _restrict(runs, has_rows, within)
 
-    def beginnings(self, frames: range) -> list[int]:
-        """The numbers of the frames, after the first, at which other filters begin to apply."""
+    def borders(self, frames: range) -> list[int]:
+        """The numbers of those frames, after the first, at which other filters begin to apply."""
         return [section.first for section in self._sections_of(frames) if section.first > frames.start]
 
     def _reason_against_filters(self, query: Query | None, frames: int) -> str:
@@ -132,26 +133,28 @@ class FilterLookup:
             if not self._sections:
                 manifest, frames = self._table.manifest, self._table.frames
                 refs: list[FilterRef | FilterDirectory] = [*manifest.filter_directories, *manifest.filters]
-                self._sections = _cut_sections(refs, 0, frames, frames)
+                self._sections = _make_sections(refs, 0, frames, frames)
         return self._sections
 
-    def _remembered(self, query: Query, within_line: bool, first: int) -> FilterHits | None:
-        """The answer of the section that begins at frame `first`, if it is in memory."""
+    def _remembered(self, query: Query, within_line: bool, first: int) -> FilterAnswer | None:
+        """The answer of the section that begins at frame `first`; None if it is not in the cache."""
         with LOCK:
             self._fetcher.check_open()
-            hits = self._fetcher.cache.get(("hits", query, within_line, first))
-        return hits if isinstance(hits, FilterHits) else None
+            answer = self._fetcher.cache.get(("answer", query, within_line, first))
+        return answer if isinstance(answer, FilterAnswer) else None
 
     def _look_up(
         self, section: _Section, query: Query, within_line: bool, get_loaded: GetLoaded, records: Records
-    ) -> FilterHits | Missing:
-        """The answer of a section, for the cache. `records`: for literals that may begin in a later frame."""
+    ) -> FilterAnswer | Missing:
+        """The answer of a section, which the cache keeps, or the missing items. `records`: for literals that may begin
+        in a later frame."""
         assert section.planner is not None  # `narrow` opens sections first
         rows = _rows_for(section.planner, query, get_loaded)
         if isinstance(rows, Missing):
-            pages = self._table.manifest.pages
-            page = self._table.page_or_item("frames", 0, get_loaded) if len(pages) == 1 else None
-            return Missing((*rows.items, page)) if isinstance(page, FetchItem) else rows  # a hit needs the page next
+            if len(self._table.manifest.pages) > 1:
+                return rows
+            page = self._table.page_or_item("frames", 0, get_loaded)  # a hit needs the only index page next
+            return Missing((*rows.items, page)) if isinstance(page, FetchItem) else rows
         try:
             frames = section.planner.candidates(query, rows, records, within_line)
         except NotInMemory as error:
@@ -159,10 +162,10 @@ class FilterLookup:
         # None: the filters cannot tell
         runs = ((section.first, section.stop),) if frames is None else _runs_of_true(frames, section.first)
         query_bytes = sum([len(leaf.text) for leaf in leaves(query) if isinstance(leaf, Literal)])
-        hits = FilterHits(runs, bool(rows), 150 * len(runs) + query_bytes + 200)
+        answer = FilterAnswer(runs, bool(rows), _RUN_BYTES * len(runs) + query_bytes + _OBJECT_BYTES)
         with LOCK:
-            self._fetcher.cache.put(("hits", query, within_line, section.first), hits)
-        return hits
+            self._fetcher.cache.put(("answer", query, within_line, section.first), answer)
+        return answer
 
 
 def _restrict(runs: Sequence[tuple[int, int]], has_rows: bool, within: range) -> Narrowing:
@@ -184,7 +187,7 @@ def _restrict(runs: Sequence[tuple[int, int]], has_rows: bool, within: range) ->
 
 
 class NotInMemory(Exception):
-    """The record of a frame is not known yet: `item`, an index page or its directory, has to be fetched before."""
+    """The record of a frame is not in memory: `item`, an index page or its directory, has to be fetched first."""
 
     def __init__(self, item: FetchItem):
         super().__init__(item.key)
@@ -192,7 +195,8 @@ class NotInMemory(Exception):
 
 
 class RecordsInMemory:
-    """The records of frames whose index pages are in memory. Raises `NotInMemory` for other frames."""
+    """The records of frames whose index pages are in memory, as the planner asks for them. For other frames each method
+    raises `NotInMemory`."""
 
     def __init__(self, table: FrameTable):
         self._table = table
@@ -218,7 +222,7 @@ class RecordsInMemory:
 
 @dataclass(slots=True, eq=False)
 class _Section:
-    """Neighbouring filters that are looked up together: all filters of a text, or those that a directory names."""
+    """Frames whose filters are looked up together: the filters of the root, or those that one directory names."""
 
     first: int
     stop: int
@@ -233,7 +237,7 @@ class _Section:
     """The sections that a directory of directories names."""
 
     def item(self, frames: int) -> FetchItem:
-        """The directory to fetch, in a text of so many frames."""
+        """The item to fetch for the directory of this section, in a text of so many frames."""
         directory = self.directory
         assert directory is not None
 
@@ -241,23 +245,23 @@ class _Section:
             """Open the section: fill `parts` or set `planner`. Returns an empty marker for the cache."""
             entries = entries_in(directory, bytes(body))
             if directory.level > 1:
-                self.parts = _cut_sections([*entries, *self.shared_filters], self.first, self.stop, frames)
+                self.parts = _make_sections([*entries, *self.shared_filters], self.first, self.stop, frames)
             else:
                 refs = [ref for ref in entries if isinstance(ref, FilterRef)]
                 self.planner = _make_planner([*refs, *self.shared_filters], frames, self.first, self.stop)
-            return CachedBytes(b"", 200)
+            return CachedBytes(b"", _OBJECT_BYTES)
 
         size = directory.size_bytes
-        return FetchItem(("directory", directory.id), directory.key, 0, size, 10 * size, decode)
+        return FetchItem(("directory", directory.id), directory.key, 0, size, _DIRECTORY_GROWTH * size, decode)
 
     def within(self, first: int, stop: int) -> Iterator[_Section]:
-        """The smallest known sections that cover frames [first, stop), in order."""
-        if self.first < stop and first < self.stop:
-            if self.parts:
-                for part in self.parts:
-                    yield from part.within(first, stop)
-            else:
-                yield self
+        """The smallest known sections that cover any of frames [first, stop), in order."""
+        if self.stop <= first or stop <= self.first:
+            return
+        if not self.parts:
+            yield self
+        for part in self.parts:
+            yield from part.within(first, stop)
 
 
 def _make_planner(refs: Sequence[FilterRef], frames: int, first: int, stop: int) -> Planner:
@@ -266,9 +270,11 @@ def _make_planner(refs: Sequence[FilterRef], frames: int, first: int, stop: int)
     return Planner(refs, frames, first, stop)
 
 
-def _cut_sections(entries: Sequence[FilterRef | FilterDirectory], first: int, stop: int, frames: int) -> list[_Section]:
-    """The sections that cover frames [first, stop): one for each directory, and one for the frames after them. Filters
-    beside directories may have columns of any frames."""
+def _make_sections(
+    entries: Sequence[FilterRef | FilterDirectory], first: int, stop: int, frames: int
+) -> list[_Section]:
+    """The sections that cover frames [first, stop) of `frames`: one for each directory among the entries, and one for
+    the frames after them. Filters beside directories may have columns of any frames."""
     directories = [entry for entry in entries if isinstance(entry, FilterDirectory)]
     refs = [entry for entry in entries if isinstance(entry, FilterRef)]
     starts = [first, *(entry.first_frame for entry in directories[1:])]
@@ -284,20 +290,22 @@ def _cut_sections(entries: Sequence[FilterRef | FilterDirectory], first: int, st
     return results
 
 
-def _rows_for(planner: Planner, query: Query, get_loaded: GetLoaded) -> _RowsRead | Missing:
+def _rows_for(planner: Planner, query: Query, get_loaded: GetLoaded) -> _Rows | Missing:
     """The rows of filters that decide a query, or the missing blocks. A few are read first, others only if needed."""
-    rows: _RowsRead = {}
+    rows: _Rows = {}
     for _ in range(_WAVES):
         more = _read_rows(planner.rows_to_read(query, rows), get_loaded)
-        if not more or isinstance(more, Missing):
-            return more or rows
+        if isinstance(more, Missing):
+            return more
         rows |= more
+        if not more:
+            break
     return rows
 
 
-def _read_rows(wanted: Iterable[tuple[FilterLayout, int]], get_loaded: GetLoaded) -> _RowsRead | Missing:
-    """Rows by layout and number, or the stored blocks that are missing."""
-    rows: _RowsRead = {}
+def _read_rows(wanted: Iterable[tuple[FilterLayout, int]], get_loaded: GetLoaded) -> _Rows | Missing:
+    """Rows by filter and number, or the stored blocks that are missing."""
+    rows: _Rows = {}
     missing: dict[tuple[FilterLayout, int], FetchItem] = {}
     for layout, number in wanted:
         block = number // layout.rows_per_block
@@ -310,10 +318,11 @@ def _read_rows(wanted: Iterable[tuple[FilterLayout, int]], get_loaded: GetLoaded
 
 
 def _block_item(layout: FilterLayout, block: int) -> FetchItem:
+    """The item to fetch for a block of a filter."""
     key, offset, size = layout.address(block)
 
     def decode(body: memoryview) -> CachedBytes:
-        return CachedBytes(layout.check(bytes(body), block), size + 200)
+        return CachedBytes(layout.check(bytes(body), block), size + _OBJECT_BYTES)
 
     gap_bytes = layout.size_bytes if layout.is_small else FILTER_GAP_BYTES
     return FetchItem((key, block), key, offset, size, size, decode, gap_bytes=gap_bytes)

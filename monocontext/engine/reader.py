@@ -30,21 +30,29 @@ from monocontext.format.filters.query import Query
 from monocontext.format.index import Frame, Page
 from monocontext.format.inline import LARGEST_END_BYTES
 from monocontext.format.manifest import Manifest
-from monocontext.records import replace
+from monocontext.records import NamedTuple, replace
 from monocontext.stores.protocol import RangeReader
 
 if TYPE_CHECKING:
     from monocontext.engine.documents import DocumentTable
 
-FIRST_BATCH_BYTES = 1 << 20  # a scan begins with this much ahead, and then has at most as much ahead as it has used
-WAVE_GROWTH = 4  # a scan that one wave carries has this many times the used text ahead: 20 MB take four trips
+FIRST_BATCH_BYTES = 1 << 20  # a pass begins with this much ahead, and then has at most as much ahead as it has used
+WAVE_GROWTH = 4  # a pass that one wave carries has this many times the used text ahead: 20 MB take four round trips
 FIRST_CANDIDATES_BYTES = 2 << 20
 """A search among candidates begins with this much: about six frames, since some of them may have no match."""
 ONE_CANDIDATE_BYTES = 1 << 20
 """A search that ends at the first match begins with this much: four frames. Eight moved 3 to 4 times the text used."""
-REFILL = 7 / 8
-"""The share of the window at which it is refilled. A larger one makes a request of each frame; with three quarters, a
-link of 600 MB/s runs dry after one late answer (10 GB, simulated: 18.7 s instead of 18.1, a third fewer requests)."""
+REFILL_SHARE = 7 / 8
+"""The window is refilled when no more than this share of it is ahead. A larger share makes a request of each frame;
+with three quarters, a link of 600 MB/s runs dry after one late answer (10 GB, simulated: 18.7 s instead of 18.1)."""
+
+
+class _AheadFrame(NamedTuple):
+    """A frame that a pass fetches ahead of its caller."""
+
+    item: FetchItem
+    memory_bytes: int
+    """The memory of its text, and of its stored form until that is decoded."""
 
 
 class Reader:
@@ -63,6 +71,7 @@ class Reader:
         prefetch: Prefetch = "all",
         round_trip_seconds: float | None = None,
     ):
+        """Parameters: see `Fetcher`. `prefetch`: the reads that are fetched ahead."""
         self.manifest = manifest
         self._store = store
         self.characters, self.text_bytes = manifest.characters, manifest.text_bytes
@@ -75,7 +84,7 @@ class Reader:
         self.table = table = FrameTable(manifest, fetcher)
         self.frame, self.locate, self.is_in_memory = table.frame, table.locate, table.is_in_memory
         self.frames_without, self.frames_of_characters = table.frames_without, table.frames_of_characters
-        self._ends_stop = self.characters - LARGEST_END_BYTES  # no end has more characters than bytes
+        self._earliest_tail = self.characters - LARGEST_END_BYTES  # no tail begins before: characters take 1 to 4 bytes
         self.ahead = ReadAhead(
             "off" if workers.max_running < 2 else prefetch,  # a caller needs the only request at a time
             table, lambda: self._filters, fetcher,
@@ -83,13 +92,14 @@ class Reader:
         self.read_log: ReadLog | None = None  # the characters that were read; None until a caller starts the log
         self.piece_log: PieceLog | None = None
         """The pieces that code received: slices, lines of hits, matches, passages. None until the log starts."""
+        # `read` compares these counts with those before it: did it use frames that nobody had, and did it wait for any?
         self._first_uses = 0  # how often a frame was used for the first time since it was fetched
         self._awaited_uses = 0  # how often a caller waited for such a frame
-        self._last_hit = range(0)  # the characters of the frame with the last hit of a search
+        self._last_hit: Frame | None = None  # the frame with the last hit of a search
 
     @cached_property
     def ends(self) -> TextEnds:
-        """The two ends of the text that came with the root."""
+        """The beginning and the end of the text that came with the root (no GET)."""
         return TextEnds(self.manifest)
 
     @cached_property
@@ -105,6 +115,7 @@ class Reader:
 
     @property
     def url(self) -> str:
+        """The URL of the context."""
         return self.fetcher.url
 
     @property
@@ -127,7 +138,7 @@ class Reader:
         """Characters [start, stop) of the text as one `str`.
 
         GETs: none for cached data. Else at most one for each index page; then, for the frames, ceil(stored / part) + 1
-        for each object, in parallel, with part = stored / 16 between 1 and 8 MiB.
+        for each object, in parallel, where part is stored / 16, but at least 1 and at most 8 MiB.
         """
         if stop <= start:
             return ""
@@ -150,7 +161,7 @@ class Reader:
 
         This is the path of a short read: 2 us if both are cached.
         """
-        if start >= LARGEST_END_BYTES and stop <= self._ends_stop:
+        if start >= LARGEST_END_BYTES and stop <= self._earliest_tail:
             return self.frame_within(start, stop)
         ends = self.ends
         if ends.head_stop < stop and start < ends.tail_start:
@@ -162,7 +173,8 @@ class Reader:
         return end
 
     def frame_within(self, start: int, stop: int) -> FrameText | None:
-        """Like `text_within`, but only for frames, not for the ends of the text in the root."""
+        """The frame that holds all of characters [start, stop); None if no frame does (at most 1 GET each for the index
+        page and the frame)."""
         page = self.table.page_at(start)
         starts = page.starts
         i = bisect_right(starts, start) - 1
@@ -194,7 +206,7 @@ class Reader:
         return self._note_use(self.fetcher.fetch_one(frame_item(frame)))
 
     def _in_memory(self, number: int) -> FrameText | None:
-        """A frame, if it is in memory; the cache counts a use of it."""
+        """A frame by its number, which the cache counts as used; None if it is not in memory."""
         with LOCK:
             if self.fetcher.is_closed:
                 self.fetcher.check_open()
@@ -234,9 +246,9 @@ class Reader:
         - `eager`: the caller takes all of them, so as much as the window allows is requested at once; else the
           read-ahead grows while the caller continues. An abandoned iterator drops requests that have not started.
         - `only`: the candidates of a search; other frames are left out.
-        - `logged=False`: the caller reports later which of them it looked at.
-        - `is_search`: the caller looks for something, and begins with as much as one wave carries; else it takes text
-          in order and may stop at any line.
+        - `logged`: whether the read log counts these frames as read; else the caller reports later what it read.
+        - `is_search`: the caller looks for something, so that as much as one wave carries is requested first; else it
+          takes text in order and may stop at any line.
         """
         if stop <= start:
             return
@@ -245,11 +257,12 @@ class Reader:
         else:
             frames = chain.from_iterable(self.table.blocks(start, stop, reverse))
         is_wave = only is None and not eager and self.is_one_wave(start, stop)
-        first_bytes = FIRST_BATCH_BYTES  # its caller may not go to the end
         if eager or (is_wave and is_search):
             first_bytes = self.fetcher.window_bytes
         elif only is not None:
             first_bytes = ONE_CANDIDATE_BYTES if only.ends_at_first else FIRST_CANDIDATES_BYTES
+        else:
+            first_bytes = FIRST_BATCH_BYTES  # the caller may not go to the end
         growth, log = WAVE_GROWTH if is_wave else 1, self.read_log if logged else None
         for text in _stream_frames(self.fetcher, frames, first_bytes=first_bytes, growth=growth, eager=eager):
             if log:
@@ -272,23 +285,22 @@ class Reader:
         # A search needs the records of these frames first; page by page would take a round trip each.
         ends = chain.from_iterable((first, stop - 1) for first, stop in narrowed.runs[:CANDIDATE_PAGES])
         self.table.prefetch_pages(ends, CANDIDATE_PAGES)
-        return self._counted(narrowed.runs, start, stop, narrowed.frames)
+        return self._make_candidates(narrowed.runs, start, stop, narrowed.frames)
 
     def frames_holding(self, query: Query, start: int, stop: int) -> Candidates | None:
-        """Like `candidates`, also if most frames are candidates or in memory; None if no filter can tell, or if they
-        are more than `filter_lookup.MOST_LISTED`. The cost is the same, without their index pages."""
+        """Like `candidates`, also if most frames are candidates or in memory; None if no filter can tell, or if more
+        than `filter_lookup.MOST_LISTED` frames are candidates. The cost is the same, but for the index pages of the
+        candidates, which are not fetched."""
         if stop <= start:
             return None
         result = self._look_up_filters(query, start, stop, within_line=False, needs_text=False)
         runs = result.dense_runs if result.runs is None else result.runs
-        return None if runs is None else self._counted(runs, start, stop, result.frames)
+        return None if runs is None else self._make_candidates(runs, start, stop, result.frames)
 
-    def _counted(self, runs: list[tuple[int, int]], start: int, stop: int, frames: int) -> Candidates:
-        """The candidates of a search in so many frames, counted in the statistics."""
+    def _make_candidates(self, runs: list[tuple[int, int]], start: int, stop: int, frames: int) -> Candidates:
+        """The candidates that a search for characters [start, stop) has in so many frames; statistics count it."""
         search = self.stats.search
-        result = Candidates(
-            runs, start, stop, self.frame, lambda offset: self.record_hit(offset) or self.locate(offset), search
-        )
+        result = Candidates(runs, start, stop, self.frame, self.record_hit, search)
         with LOCK:
             search.searches += 1
             search.frames += frames
@@ -296,7 +308,8 @@ class Reader:
         return result
 
     def narrow(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Narrowing:
-        """The answer of filters for matches that begin in [start, stop), a non-empty range (GETs: see `candidates`)."""
+        """The frames that filters leave for matches that begin in [start, stop), a non-empty range (GETs: see
+        `candidates`)."""
         if self.manifest.text:
             return Narrowing(frames=0, runs=None, reason="all of the text came with the root")
         if self.is_one_wave(start, stop):
@@ -306,7 +319,8 @@ class Reader:
     def _look_up_filters(
         self, query: Query | None, start: int, stop: int, within_line: bool, needs_text: bool
     ) -> Narrowing:
-        """The answer of filters; what they need is fetched. `needs_text`: see `FilterLookup.narrow`."""
+        """The frames that filters leave; the blocks that this needs are fetched. `needs_text`: see
+        `FilterLookup.narrow`."""
 
         def look_up(get_loaded: GetLoaded) -> Narrowing | Missing:
             return self._filters.narrow(
@@ -316,14 +330,14 @@ class Reader:
         return self.table.look_up_and_fetch(look_up)
 
     def filter_borders(self, start: int, stop: int) -> list[int]:
-        """The offsets between `start` and `stop` at which other search filters begin to apply: every 1 TB of a text
-        with directories of filters, none in other texts (3 waves, 2 GETs each)."""
+        """The characters between `start` and `stop` at which other search filters begin to apply: one for each 1 TB of
+        a text with directories of filters, none in other texts (3 waves of 2 GETs)."""
         if stop <= start or not self.manifest.filter_directories:
             return []
         within = self.table.frame_numbers(start, stop)
-        numbers = self._filters.beginnings(within)
-        self.table.prefetch_pages(numbers)
-        return [self.frame(number).start for number in numbers]
+        first_frames = self._filters.borders(within)
+        self.table.prefetch_pages(first_frames)
+        return [self.frame(number).start for number in first_frames]
 
     def is_one_wave(self, start: int, stop: int) -> bool:
         """Whether a pass requests all of characters [start, stop) at once, and a search uses no filter (no GET)."""
@@ -333,20 +347,19 @@ class Reader:
         memory_bytes = stored_bytes + int(self.text_bytes * share)
         return 4 * memory_bytes <= cache.capacity_bytes and stored_bytes <= wave_bytes(self.fetcher.link)
 
-    def record_hit(self, character: int) -> Frame | None:
-        """Record a hit, for the read-ahead. Returns its frame (at most 1 GET), or None for that of the previous hit."""
-        if character in self._last_hit:
-            return None
-        frame = self.locate(character)
-        self._last_hit = range(frame.start, frame.stop)
-        with LOCK:
-            self.ahead.note_hit(character)
+    def record_hit(self, character: int) -> Frame:
+        """Record a hit of a search, for the read-ahead. Returns its frame (at most 1 GET)."""
+        frame = self._last_hit
+        if frame is None or not frame.start <= character < frame.stop:
+            self._last_hit = frame = self.locate(character)
+            with LOCK:
+                self.ahead.note_hit(character)
         return frame
 
     # -- lines -----------------------------------------------------------------------------------------------------
 
     def line_start(self, line: int) -> int:
-        """The first character of line `line`, from 0; the text's length after the last one (at most 2 GETs)."""
+        """The first character of line `line`, from 0; the length of the text after the last line (at most 2 GETs)."""
         manifest = self.manifest
         if line <= 0:
             return 0
@@ -371,7 +384,8 @@ class Reader:
             self.stats.real.bytes += size_bytes
 
     def preload(self) -> None:
-        """Fetch the whole text into the cache, in parallel. Raises `ValueError` if the cache cannot hold it."""
+        """Fetch the whole text into the cache, in parallel (GETs: see `read`). Raises `ValueError` if the cache cannot
+        hold it."""
         manifest, capacity = self.manifest, self.cache.capacity_bytes
         needed = manifest.text_bytes + FRAME_OVERHEAD_BYTES * manifest.frames
         if needed > capacity:
@@ -385,31 +399,31 @@ class Reader:
 def _stream_frames(
     fetcher: Fetcher, frames: Iterator[Frame], *, first_bytes: int, growth: int, eager: bool
 ) -> Iterator[FrameText]:
-    """The texts of frames, in order, and later ones requested ahead of the caller.
+    """The texts of frames, in order; later ones are requested ahead of the caller.
 
     The window is the memory of the frames that are requested ahead. It begins with `first_bytes`, and then is at least
     `growth` times the frames that the caller has taken. `eager`: the caller takes all frames, in large slices. An
     abandoned iterator drops the requests that have not started, since nothing else refers to them.
     """
     window_bytes, ahead_bytes, taken_bytes = min(first_bytes, fetcher.window_bytes), 0, 0
-    ahead: deque[tuple[tuple[int, FetchItem], FrameText | FetchRequest]] = deque()
+    ahead: deque[tuple[_AheadFrame, FrameText | FetchRequest]] = deque()
     has_more = True
     try:
         while has_more or ahead:
-            if has_more and ahead_bytes <= window_bytes * REFILL:
+            if has_more and ahead_bytes <= window_bytes * REFILL_SHARE:
                 batch = _next_batch(frames, window_bytes - ahead_bytes, eager)
-                ahead_bytes += sum([size_bytes for size_bytes, _ in batch])
+                ahead_bytes += sum([frame.memory_bytes for frame in batch])
                 has_more = ahead_bytes >= window_bytes  # else the frames have ended
                 if batch:
-                    ahead.extend(zip(batch, fetcher.begin_fetch([item for _, item in batch]), strict=True))
+                    ahead.extend(zip(batch, fetcher.begin_fetch([frame.item for frame in batch]), strict=True))
                 continue
-            (size_bytes, item), result = ahead.popleft()
+            frame, result = ahead.popleft()
             if isinstance(result, FrameText):
                 text = result
             else:
-                text = result.values.get(item.key) or fetcher.wait(item, result)
-            ahead_bytes -= size_bytes
-            taken_bytes += size_bytes
+                text = result.values.get(frame.item.key) or fetcher.wait(frame.item, result)
+            ahead_bytes -= frame.memory_bytes
+            taken_bytes += frame.memory_bytes
             window_bytes = min(max(window_bytes, growth * taken_bytes), fetcher.window_bytes)
             del result  # a request keeps all of its texts
             yield text
@@ -417,12 +431,12 @@ def _stream_frames(
         ahead.clear()
 
 
-def _next_batch(frames: Iterator[Frame], room_bytes: int, eager: bool) -> list[tuple[int, FetchItem]]:
-    """The next frames to request, until the room is full, as items with the bytes of memory that each takes."""
-    batch: list[tuple[int, FetchItem]] = []
+def _next_batch(frames: Iterator[Frame], room_bytes: int, eager: bool) -> list[_AheadFrame]:
+    """The next frames to request, until the room is full."""
+    batch: list[_AheadFrame] = []
     while room_bytes > 0 and (frame := next(frames, None)) is not None:
         is_in_place = eager and frame.codec == "raw"  # its stored form is its text
-        size_bytes = frame.bytes if is_in_place else frame.bytes + frame.stored_bytes
-        batch.append((size_bytes, frame_item(frame)))
-        room_bytes -= size_bytes
+        memory_bytes = frame.bytes if is_in_place else frame.bytes + frame.stored_bytes
+        batch.append(_AheadFrame(frame_item(frame), memory_bytes))
+        room_bytes -= memory_bytes
     return batch

@@ -49,7 +49,7 @@ def test_a_check_for_frames_in_memory_is_no_use_of_their_index_page() -> None:
     with Monocontext.open(virtual_context(3 * FRAMES_PER_PAGE, "a line of a frame\n" * 2000)) as context:
         reader = context._reader
         assert reader is not None
-        start, first_page = len(context) // 5, -1
+        start, first_page = len(context) // 5, ("page", 0)
         reader.read(start, start + 10)
         reader.read(len(context) // 2, len(context) // 2 + 10)  # the table keeps the page of this one outside the cache
         assert reader.cache.mark_expected(first_page)

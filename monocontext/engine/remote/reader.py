@@ -1,4 +1,4 @@
-"""Read, in a worker, a text that its host serves; the worker requests the frames that it has not cached."""
+"""Read a text in a worker, which requests from its host the frames that it has not cached."""
 
 from __future__ import annotations
 
@@ -25,16 +25,19 @@ from monocontext.format.index import Frame
 from monocontext.records import replace
 
 _CACHE_BYTES = 64 << 20  # memory for frames in the worker; the host has the main cache
-_FIRST_BYTES = 256 << 10  # the text of the first request of a pass, which may stop early; each next one doubles
-_SMALL_READ = 64 << 10  # characters: a first read of no more is requested alone, the next one near it with its frame
-_NEIGHBOURHOOD = 1 << 18  # two reads of as many characters of the text are near each other
-_MOST_NEIGHBOURHOODS = 4096  # the most neighbourhoods whose first read is remembered
+_FIRST_BATCH_BYTES = 256 << 10  # the text of the first request of a pass, which may stop early; each next one doubles
+_SMALL_READ_CHARACTERS = 64 << 10
+"""The first read of a neighbourhood, if it is no longer than this, is requested alone; the next one with its frame."""
+_NEIGHBOURHOOD_CHARACTERS = 1 << 18  # the text is divided into neighbourhoods of so many characters
+_MOST_NEIGHBOURHOODS = 4096  # the most neighbourhoods that are remembered as read
 _MOST_CACHED_CANDIDATES = 4096  # the most candidates that are looked for in the cache
-_RUNS_AT_ONCE = 10_000  # the most runs of candidates in one request
+_MOST_RUNS = 10_000  # the most runs of candidates in one request
 _MOST_RECORDS = 10_000  # the most records of frames that are kept
-_DOCUMENT_PAGES = 32  # the most pages of documents that are kept: some 20 MB
+_MOST_DOCUMENT_PAGES = 32  # the most pages of documents that are kept: some 20 MB
+_MOST_REAL_TEXTS = 100  # the most texts that became a real `str` in one report
 
-Ask = Callable[[bytes], bytes | memoryview]  # carries a request to the host; may be called by many threads
+Ask = Callable[[bytes], bytes | memoryview]  # sends a request to the host, returns its answer; many threads may call it
+Runs = list[tuple[int, int]]  # half-open runs of frame numbers, in ascending order
 
 
 class ServedReader:
@@ -46,17 +49,18 @@ class ServedReader:
     def __init__(self, ask: Ask, *, cache_bytes: int = _CACHE_BYTES):
         self._send = ask
         self._cache = FrameCache(cache_bytes)
-        self._touched: OrderedDict[int, None] = OrderedDict()  # neighbourhoods of the last first reads
+        self._neighbourhoods: OrderedDict[int, None] = OrderedDict()  # those that were read, the latest last
         self._records: LRUCache[int, Frame] = LRUCache(_MOST_RECORDS)
         self._search = SearchStats()
         self._reported_search = SearchStats()
-        self._real: deque[int] = deque()  # bytes of texts that became a real `str`, for the next report
+        self._real_bytes: deque[int] = deque()  # sizes of texts that became a real `str`, for the next reports
         self.is_closed = False
         self.read_log = ReadLog()  # the reads by code here; the host, which sees whole frames, gets it after each cell
         self.piece_log = PieceLog()  # the pieces that code received here; the host gets it after each cell
-        self.count_real = self._real.append
+        self.count_real = self._real_bytes.append
         self._read_mark, self._piece_mark = self.read_log.since(None)[0], self.piece_log.since(None)[0]
-        self.described: dict[str, Any] = self._ask("open")[0]  # the place of the text in its source, and its limit
+        self.described: dict[str, Any] = self._ask("open")[0]
+        """What the host says of the text: see `ReaderServer._open`."""
         self.url: str = self.described["url"]
         self.generation: int = self.described["generation"]
         self.characters: int = self.described["characters"]
@@ -71,24 +75,26 @@ class ServedReader:
         if stop <= start:
             return ""
         texts = self._cache.covering(start, stop)
-        if texts is None and stop - start <= _SMALL_READ:
+        if texts is None and stop - start <= _SMALL_READ_CHARACTERS:
             self.read_log.add(start, stop)
-            return str(self._ask("read", what="text", start=start, stop=stop)[1], "utf-8")
+            _, body = self._ask("read", what="text", start=start, stop=stop)
+            return str(body, "utf-8")
         if texts:
             self.read_log.add(start, stop)
         return "".join(text.part(start, stop) for text in texts or self.frames(start, stop, eager=True))
 
     def text_within(self, start: int, stop: int) -> FrameText | None:
-        """The frame that holds all of characters [start, stop) if it is cached or worth a request; else None."""
+        """The frame that holds all of characters [start, stop) if it is cached, or worth a request; None if no frame
+        does, or if only these characters are worth one."""
         self._check_open()
         self.read_log.add(start, stop)
         text = self._cache.at(start)
         if text is None:
-            location = start // _NEIGHBOURHOOD
-            if location not in self._touched and stop - start <= _SMALL_READ:
-                self._touched[location] = None
-                if len(self._touched) > _MOST_NEIGHBOURHOODS:
-                    self._touched.popitem(last=False)
+            neighbourhood = start // _NEIGHBOURHOOD_CHARACTERS
+            if neighbourhood not in self._neighbourhoods and stop - start <= _SMALL_READ_CHARACTERS:
+                self._neighbourhoods[neighbourhood] = None
+                if len(self._neighbourhoods) > _MOST_NEIGHBOURHOODS:
+                    self._neighbourhoods.popitem(last=False)
                 return None
             (text,) = self._texts_of(*self._ask("read", what="frame", start=start, stop=start + 1))
             self._cache.put([text])
@@ -107,21 +113,23 @@ class ServedReader:
         """The frames that hold characters [start, stop), in order or backwards; with `only`, the candidates among them.
         `eager`, `is_search`: see `Reader.frames`."""
         self._check_open()
-        groups: list[list[tuple[int, int]] | None] = [None]
+        groups: list[Runs | None] = [None]  # all frames
         if only is not None:
-            groups = [*(only.runs[i : i + _RUNS_AT_ONCE] for i in range(0, len(only.runs), _RUNS_AT_ONCE))]
+            groups = [only.runs[i : i + _MOST_RUNS] for i in range(0, len(only.runs), _MOST_RUNS)]
         for runs in reversed(groups) if reverse else groups:
-            texts = self._cache.covering(start, stop) if runs is None else self._cached_texts(runs, start, stop)
-            if texts is not None:
-                frames: Iterable[FrameText] = reversed(texts) if reverse else texts
+            cached = self._cache.covering(start, stop) if runs is None else self._cached_candidates(runs, start, stop)
+            if cached is None:
+                texts: Iterable[FrameText] = self._request_frames(
+                    start, stop, runs, reverse=reverse, eager=eager, is_search=is_search or runs is not None
+                )
             else:
-                frames = self._pass(start, stop, reverse, eager, runs, is_search or runs is not None)
-            for text in frames:
+                texts = reversed(cached) if reverse else cached
+            for text in texts:
                 self.read_log.add(max(start, text.frame.start), min(stop, text.frame.stop))
                 yield text
 
-    def _cached_texts(self, runs: list[tuple[int, int]], start: int, stop: int) -> list[FrameText] | None:
-        """The frames of these runs that hold characters [start, stop), if all of them are in memory."""
+    def _cached_candidates(self, runs: Runs, start: int, stop: int) -> list[FrameText] | None:
+        """The frames of these runs that hold any of characters [start, stop); None unless all runs are cached."""
         if sum(end - first for first, end in runs) > _MOST_CACHED_CANDIDATES:
             return None
         texts = self._cache.by_number([number for first, end in runs for number in range(first, end)])
@@ -129,15 +137,15 @@ class ServedReader:
             return None
         return [text for text in texts if text.frame.stop > start and text.frame.start < stop]
 
-    def _pass(
-        self, start: int, stop: int, reverse: bool, eager: bool, runs: list[tuple[int, int]] | None, search: bool
+    def _request_frames(
+        self, start: int, stop: int, runs: Runs | None, *, reverse: bool, eager: bool, is_search: bool
     ) -> Iterator[FrameText]:
-        """The frames of characters [start, stop), of these runs if any, in growing batches from the host."""
-        size_bytes, kept_bytes = wire.MAX_BATCH_BYTES if eager else _FIRST_BYTES, 0
+        """The frames that hold characters [start, stop), in growing batches from the host; of these runs if any."""
+        size_bytes, kept_bytes = wire.MAX_BATCH_BYTES if eager else _FIRST_BATCH_BYTES, 0
         while start < stop:
             header, body = self._ask(
                 "read", what="pass", start=start, stop=stop, bytes=size_bytes, reverse=reverse, eager=eager,
-                search=search, runs=runs,
+                search=is_search, runs=runs,
             )  # fmt: skip
             texts = self._texts_of(header, body)
             if not texts:
@@ -167,16 +175,18 @@ class ServedReader:
         """The frames of characters [start, stop) that lack a flag; None if they are many."""
         if stop <= start:
             return Candidates([], start, stop, self.frame, self.locate, SearchStats())
-        return self._candidates_of(*self._ask("candidates", what="lacking", flag=flag, start=start, stop=stop))
+        return self._ask_candidates("lacking", start, stop, flag=flag)
 
     def _narrow(self, what: str, start: int, stop: int, query: Query | None, **fields: Any) -> Candidates | None:
+        """The candidates of a query; None if any frame may hold it, or if it is too long to be sent."""
         row = _query_row(query)
         if stop <= start or row is None:
             return None
-        return self._candidates_of(*self._ask("candidates", what=what, query=row, start=start, stop=stop, **fields))
+        return self._ask_candidates(what, start, stop, query=row, **fields)
 
-    def _candidates_of(self, header: dict[str, Any], body: memoryview) -> Candidates | None:
-        if not header["some"]:
+    def _ask_candidates(self, what: str, start: int, stop: int, **fields: Any) -> Candidates | None:
+        header, body = self._ask("candidates", what=what, start=start, stop=stop, **fields)
+        if not header["is_narrowed"]:
             return None
         ends = array("Q", body.tobytes())
         runs = list(zip(ends[::2], ends[1::2], strict=True))
@@ -186,12 +196,12 @@ class ServedReader:
 
     def frame(self, number: int) -> Frame:
         """The record of a frame by its number."""
-        return self._records.get(number) or self._keep(wire.frame_of(self._locate("frame", number)))
+        return self._records.get(number) or self._remember(wire.frame_of(self._locate("frame", number)))
 
     def locate(self, character: int) -> Frame:
         """The record of the frame that holds a character."""
         text = self._cache.at(character)
-        return self._keep(wire.frame_of(self._locate("character", character))) if text is None else text.frame
+        return self._remember(wire.frame_of(self._locate("character", character))) if text is None else text.frame
 
     def line_start(self, line: int) -> int:
         r"""The first character after `line` newlines; the length of the text if there are fewer."""
@@ -213,25 +223,27 @@ class ServedReader:
         return int(self._locate("newlines", character))
 
     def record_hit(self, character: int) -> None:
-        """Do nothing: the host learns the hits from `report`."""
+        """Do nothing, since `report` tells the host about hits."""
 
     def filter_borders(self, start: int, stop: int) -> list[int]:
         """An empty list, since a worker searches all of [start, stop) at once."""
         return []
 
     def _locate(self, what: str, number: int) -> Any:
-        return self._ask("locate", what=what, number=number)[0]["value"]
+        """The answer to a request `locate`: see `ReaderServer._locate`."""
+        header, _ = self._ask("locate", what=what, number=number)
+        return header["value"]
 
-    def _keep(self, frame: Frame) -> Frame:
+    def _remember(self, frame: Frame) -> Frame:
         self._records[frame.number] = frame
         return frame
 
     @cached_property
     def documents(self) -> DocumentTable:
-        """The documents of the text (a message); their pages are requested when they are needed."""
+        """The documents of the text (1 message); their pages are requested when they are needed."""
         header, _ = self._ask("documents")
         refs = [wire.page_of(row) for row in header["pages"]]
-        pages: LRUCache[int, DocumentPage] = LRUCache(_DOCUMENT_PAGES)
+        pages: LRUCache[int, DocumentPage] = LRUCache(_MOST_DOCUMENT_PAGES)
 
         def load_pages(numbers: Sequence[int]) -> list[DocumentPage]:
             loaded = []
@@ -244,11 +256,16 @@ class ServedReader:
             return loaded
 
         def find(name: str) -> int | None:
-            number: int | None = self._ask("documents", name=name)[0]["number"] if refs else None
+            if not refs:
+                return None
+            answer, _ = self._ask("documents", name=name)
+            number: int | None = answer["number"]
             return number
 
-        last, names, first_duplicate = refs[-1] if refs else None, header["names"], header["first_duplicate"]
-        return DocumentTable(last, lambda: refs, load_pages, find, name_count=names, first_duplicate=first_duplicate)
+        return DocumentTable(
+            refs[-1] if refs else None, lambda: refs, load_pages, find,
+            name_count=header["names"], first_duplicate=header["first_duplicate"],
+        )  # fmt: skip
 
     # -- counts ----------------------------------------------------------------------------------------------------
 
@@ -265,11 +282,11 @@ class ServedReader:
         self._reported_search = now
         fields, _ = self._ask(
             "report", read=ranges, handed=pieces,
-            real=[self._real.popleft() for _ in range(min(len(self._real), 100))],
+            real=[self._real_bytes.popleft() for _ in range(min(len(self._real_bytes), _MOST_REAL_TEXTS))],
             looked_at=now.looked_at - before.looked_at, hits=now.hits - before.hits,
         )  # fmt: skip
-        parts = {"search": SearchStats, "prefetch": PrefetchStats, "real": RealStats}
-        return Stats(**fields | {name: kind(**fields[name]) for name, kind in parts.items()})
+        classes = {"search": SearchStats, "prefetch": PrefetchStats, "real": RealStats}
+        return Stats(**fields | {name: cls(**fields[name]) for name, cls in classes.items()})
 
     def close(self) -> None:
         """Drop the cache; the host's text stays open. Later reads raise `ContextClosed`. Idempotent."""
@@ -284,7 +301,7 @@ class ServedReader:
             raise errors.ContextClosed(f"{self.url or 'this context'} is closed")
 
     def _ask(self, verb: str, **fields: Any) -> tuple[dict[str, Any], memoryview]:
-        """Send a request; return header and body of the answer, or raise its error."""
+        """Send a request, and return the header and the body of its answer. Raises the error of the host's reader."""
         self._check_open()
         header, body = wire.split_answer(self._send(wire.encode_request(verb, **fields)))
         if "error" in header:
@@ -293,7 +310,7 @@ class ServedReader:
 
     @staticmethod
     def _texts_of(header: dict[str, Any], body: memoryview) -> list[FrameText]:
-        """The frames in an answer."""
+        """The frames in the answer to a read."""
         texts = []
         for frame in map(wire.frame_of, header["frames"]):
             texts.append(FrameText(frame, bytes(body[: frame.bytes])))
@@ -314,7 +331,7 @@ class FrameCache:
         self._sorted: list[FrameText] = []  # the frames in the order of the text; the list is replaced, never changed
 
     def at(self, character: int) -> FrameText | None:
-        """The cached frame that holds the character at this index; None if it is not in the cache."""
+        """The frame that holds this character of the text; None if it is not in the cache."""
         texts = self._sorted
         i = bisect_right(texts, character, key=lambda text: text.frame.start) - 1
         if i < 0 or character >= texts[i].frame.stop:
@@ -326,7 +343,7 @@ class FrameCache:
         return text
 
     def with_newline(self, newline: int) -> FrameText | None:
-        """The frame that holds newline number `newline` of the text, from 0, if it is here."""
+        """The frame that holds newline number `newline` of the text, from 0; None if it is not in the cache."""
         texts = self._sorted
         i = bisect_right(texts, newline, key=lambda text: text.frame.start_newline) - 1
         if i < 0 or newline >= texts[i].frame.start_newline + texts[i].frame.newlines:
@@ -334,7 +351,7 @@ class FrameCache:
         return self.at(texts[i].frame.start)
 
     def covering(self, start: int, stop: int) -> list[FrameText] | None:
-        """The frames that hold characters [start, stop), in order, if all of them are here."""
+        """The frames that hold characters [start, stop), in order; None unless all of them are in the cache."""
         texts = []
         while start < stop:
             text = self.at(start)
@@ -345,19 +362,19 @@ class FrameCache:
         return texts
 
     def by_number(self, numbers: list[int]) -> list[FrameText] | None:
-        """Frames by their numbers, if all of them are here."""
-        here = {text.frame.number: text for text in self._sorted}
-        return [here[number] for number in numbers] if here.keys() >= set(numbers) else None
+        """The frames with these numbers; None unless all of them are in the cache."""
+        cached = {text.frame.number: text for text in self._sorted}
+        return [cached[number] for number in numbers] if cached.keys() >= set(numbers) else None
 
     def put(self, texts: list[FrameText]) -> None:
         """Keep frames, and evict others to make room for them."""
         self._texts.update({text.frame.start: text for text in texts})
-        kept = list(self._texts.values())
-        excess = sum(text.size_bytes for text in kept) - self.capacity_bytes
-        for text in kept:
-            if excess <= 0:
+        oldest_first = list(self._texts.values())
+        excess_bytes = sum(text.size_bytes for text in oldest_first) - self.capacity_bytes
+        for text in oldest_first:
+            if excess_bytes <= 0:
                 break
-            excess -= text.size_bytes
+            excess_bytes -= text.size_bytes
             self._texts.pop(text.frame.start, None)
         self._sorted = sorted(self._texts.copy().values(), key=lambda text: text.frame.start)
 
@@ -367,6 +384,7 @@ class FrameCache:
 
 
 def _query_row(query: Query | None) -> Any:
-    """A query as JSON; None if there is none, or if it has thousands of literals, for which filters are no help."""
+    """A query as JSON; None if there is none, or if it is too large, as one of thousands of literals, for which filters
+    do not help."""
     row = wire.query_row(query)
     return row if len(json.dumps(row)) <= wire.MAX_REQUEST_BYTES // 2 else None

@@ -10,7 +10,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable
 from dataclasses import asdict
-from itertools import pairwise
 from typing import Any
 
 from monocontext.engine.candidates import Candidates
@@ -58,14 +57,14 @@ class ReaderServer:
         fields = wire.parse_request(request)
         verb = _VERBS.get(fields["verb"])
         if verb is None:
-            raise BadRequest(f"unknown verb {fields['verb'][:50]!r}")
+            raise BadRequest(f"unknown verb {fields['verb']!r:.50}: expected one of {', '.join(_VERBS)}")
         try:
             return verb(self, fields)
         except MonocontextError as error:
             return wire.encode_answer({"error": type(error).__name__, "message": str(error)})
 
     def ready(self, request: bytes) -> bool:
-        """Whether a request can be answered without waiting for storage."""
+        """Whether a request can be answered without waiting for storage. Raises `BadRequest` like `answer`."""
         fields = wire.parse_request(request)
         match fields:
             case {"verb": "open" | "report"}:
@@ -78,7 +77,7 @@ class ReaderServer:
     # -- the verbs -------------------------------------------------------------------------------------------------
 
     def _open(self, fields: dict[str, Any]) -> bytes:
-        """The description of the text."""
+        """What the worker has to know of the text: its size, and which characters of it are the worker's."""
         reader = self._reader
         return wire.encode_answer(
             {
@@ -98,13 +97,13 @@ class ReaderServer:
             case "frame":
                 start, _ = self._range(fields, _MAX_READ)
                 if start == self._reader.characters:
-                    raise BadRequest("no frame begins at the end of the text")
+                    raise BadRequest(f"expected the character of a frame, found {start}, the end of the text")
                 text = self._reader.frame_within(start, start + 1)
                 assert text is not None  # a frame holds each character
                 return _batch([text])
             case "pass":
                 return self._pass(fields)
-        raise BadRequest("a read needs one of `text`, `frame` and `pass`")
+        raise _unknown_what(fields, "text", "frame", "pass")
 
     def _pass(self, fields: dict[str, Any]) -> bytes:
         """The next frames of a pass, at least one if there is one, of about as many bytes as it asks for."""
@@ -144,14 +143,14 @@ class ReaderServer:
             return _runs(reader.frames_without(flag, *self._range(fields, _LARGEST)))
         query = wire.query_of(fields.get("query"))
         if query is None:
-            raise BadRequest("a search needs a `query`")
+            raise BadRequest("a search needs a query, not null")
         match what:
             case "holding":
                 return _runs(reader.frames_holding(query, *self._range(fields, _LARGEST)))
             case "candidates":
                 start, stop = self._range(fields, _LARGEST)
                 return _runs(reader.candidates(query, start, stop, fields.get("within_line") is True))
-        raise BadRequest("a search needs one of `candidates`, `holding` and `lacking`")
+        raise _unknown_what(fields, "candidates", "holding", "lacking")
 
     def _locate(self, fields: dict[str, Any]) -> bytes:
         """The record of a frame, the first character of a line, or the newlines before a character."""
@@ -167,30 +166,30 @@ class ReaderServer:
                 return wire.encode_answer({"value": reader.line_start(number)})
             case "newlines":
                 return wire.encode_answer({"value": reader.line_of(number)})
-        raise BadRequest("`locate` needs one of `frame`, `character`, `line` and `newlines`")
+        raise _unknown_what(fields, "frame", "character", "line", "newlines")
 
     def _documents(self, fields: dict[str, Any]) -> bytes:
-        """The places of all documents, a page of them, or the number of the one with a name."""
+        """The entries of all pages of documents, one page, or the number of the document with a name."""
         table = self._reader.documents
         if "page" in fields:
             number = wire.check_int(fields, "page", 0, len(table.page_refs) - 1)
             return wire.encode_answer({}, [table.page(number).data])
         if "name" in fields:
             if not isinstance(name := fields["name"], str):
-                raise BadRequest("`name` must be a str")
+                raise BadRequest(f"name must be a str, not {name!r:.50}")
             return wire.encode_answer({"number": table.find(name)})
         rows = [wire.page_row(ref) for ref in table.page_refs]
         return wire.encode_answer({"pages": rows, "names": table.name_count, "first_duplicate": table.first_duplicate})
 
     def _report(self, fields: dict[str, Any]) -> bytes:
-        """Count what the worker read and found, and give all counts."""
+        """Add what the worker read and found to the counts, and answer with all counts."""
         reader = self._reader
         looked_at, hits = (wire.check_int(fields, name, 0, _LARGEST) for name in ("looked_at", "hits"))
         self._add_to(reader.read_log, fields.get("read"))
         self._add_to(reader.piece_log, fields.get("handed"))
         real = fields.get("real", [])
         if not isinstance(real, list) or len(real) > _MAX_RANGES:
-            raise BadRequest("real must be a list of sizes")
+            raise BadRequest(f"real must be a list of at most {_MAX_RANGES:,} sizes")
         for size_bytes in [wire.check_int({"real": size}, "real", 0, _LARGEST) for size in real]:
             reader.count_real(size_bytes)
         with LOCK:
@@ -211,27 +210,35 @@ class ReaderServer:
         if fields.get("runs") is None:
             return None
         pairs = wire.check_ranges(fields["runs"], self._reader.manifest.frames, _LARGEST)
-        if any(first == end for first, end in pairs) or any(
-            run[1] > following[0] for run, following in pairwise(pairs)
-        ):
-            raise BadRequest("runs of frames must be in ascending order, without overlaps")
+        ends = [number for pair in pairs for number in pair]
+        has_empty_run = any(first == end for first, end in pairs)
+        if has_empty_run or ends != sorted(ends):
+            raise BadRequest("runs of frames must not be empty, and must ascend without overlaps")
         return Candidates(pairs, start, stop, self._reader.frame, self._reader.locate, SearchStats())
 
     def _add_to(self, log: ReadLog | None, ranges: Any) -> None:
+        """Add the ranges of a report to a log, if there is one; check them in any case."""
         for start, stop in wire.check_ranges(ranges, self._reader.characters, _MAX_RANGES):
             if log is not None:
                 log.add(start, stop)
 
 
+def _unknown_what(fields: dict[str, Any], *known: str) -> BadRequest:
+    return BadRequest(f"what must be one of {', '.join(known)}, not {fields.get('what')!r:.50}")
+
+
 def _batch(texts: list[FrameText]) -> bytes:
+    """The answer to a read of frames."""
     return wire.encode_answer({"frames": [wire.frame_row(text.frame) for text in texts]}, (text.data for text in texts))
 
 
 def _runs(candidates: Candidates | None) -> bytes:
+    """The answer to a request for candidates; None: any frame may hold a match."""
     if candidates is None:
-        return wire.encode_answer({"some": False})
+        return wire.encode_answer({"is_narrowed": False})
     ends = array("Q", (number for run in candidates.runs for number in run))
-    return wire.encode_answer({"some": True, "start": candidates.start, "stop": candidates.stop}, [ends.tobytes()])
+    header = {"is_narrowed": True, "start": candidates.start, "stop": candidates.stop}
+    return wire.encode_answer(header, [ends.tobytes()])
 
 
 _VERBS: dict[str, Callable[[ReaderServer, dict[str, Any]], bytes]] = {
