@@ -1,8 +1,13 @@
-"""Predict the reads of a model's code while it streams in, from what each finished line says by itself.
+"""Predict the reads of a model's code while it streams in, line by line.
 
-A line is parsed as soon as it ends, by itself. Nothing is run: an expression is folded from literals, `len(context)`,
-and names that were set to such values; a read inside a loop for the first rounds and the last one: if these are evenly
-spaced, so are the others. Prose that parses as code costs bytes, never more.
+    print(context[:2000])                          Ranges(start=0, width=2000, step=2000, count=1)
+    for i in range(0, len(context), 5000):         no read by itself
+        parts.append(context[i : i + 5000])        Ranges(start=0, width=5000, step=5000, count=...)
+    where = context.lower().find("error")          Search("error", reach="first", ignore_case=True)
+
+Each line is parsed by itself as soon as it ends. Nothing is run: an expression is evaluated only if it consists of
+literals, `len(context)`, and names that were set to such values. The reads in a loop are computed for its first rounds
+and its last one: if these are evenly spaced, so are the others. Prose that parses as code costs bytes, never more.
 """
 
 from __future__ import annotations
@@ -16,20 +21,20 @@ from dataclasses import dataclass
 from operator import add, floordiv, mod, mul, or_, sub, truediv
 from typing import Any, Literal
 
-MOST_HINTS = 256  # the most hints of one reply, and the most values of a list that are known
-_MOST_LINE = 4_000  # characters of a line that are read
-_MOST_NAMES, _MOST_NUMBER = 500, 1 << 62
-"""The most names that are known, and the largest number: `9 ** 9 ** 9` takes no time."""
+MOST_HINTS = 256  # the most hints of one reply, and the longest list whose values are remembered
+_MOST_LINE_CHARACTERS = 4_000  # the rest of a longer line is ignored
+_MOST_NAMES = 500  # the most names whose values are remembered
+_MOST_NUMBER = 1 << 62  # larger numbers are unknown, so that a chain of products takes no time
 
 Reach = Literal["all", "first", "unplaced"]
-"""The matches that a search looks for: all (`count`, `findall`), the first (`find`, `in`, `search`), or those from a
-place that depends on the text: `context.find(word, end)`."""
+"""The matches that a search looks for: all (`count`, `findall`); the first (`find`, `in`, `search`); or "unplaced",
+those after an offset that depends on the text (`context.find(word, end)`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """Slices of equal width at equal distances, in the order of reading: `count` of `width` characters, the first at
-    character `start`, each `step` characters after the one before it."""
+    """Slices at equal distances, in the order of reading: `count` slices of `width` characters, the first at character
+    `start`, each `step` characters after the one before it; `step` is negative if they go backward."""
 
     start: int
     width: int
@@ -39,33 +44,35 @@ class Ranges:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A text, or a regular expression with its flags, that is looked for in characters [start, stop)."""
+    """A search in characters [start, stop)."""
 
     needle: str
+    """The text to find, or a regular expression."""
     start: int
     stop: int
     reach: Reach
     ignore_case: bool = False
-    """Whether the context was lowered or raised before."""
+    """Whether the search is in `context.lower()`, `.upper()` or `.casefold()`."""
     backward: bool = False
     flags: int | None = None
-    """Flags of a regular expression; None for a plain text."""
+    """The flags of a regular expression; None for a plain text."""
 
 
 Hint = Ranges | Search
-_Names = dict[str, Any]  # known values of names: a number, a text, a `range`, a tuple, the context
+_Names = dict[str, Any]  # the known values of names: a number, a text, a `range`, a tuple, or `_Text` for the context
 
 _SEARCHES: dict[str, tuple[Reach, bool]] = {
     "find": ("first", False), "index": ("first", False), "count": ("all", False),
     "rfind": ("first", True), "rindex": ("first", True),
 }  # fmt: skip
-"""Methods of a text that look for another: what they look for, and whether from the end."""
-_MATCHES: dict[str, Reach] = {"search": "first", "findall": "all", "finditer": "first", "split": "all"}
-"""The functions of `re` that are followed."""
-_FLAGS = {*"IMSXAU", "IGNORECASE", "MULTILINE", "DOTALL", "VERBOSE", "ASCII"}
+"""The methods of `str` that search: which matches they look for, and whether from the end."""
+_REGEX_SEARCHES: dict[str, Reach] = {"search": "first", "findall": "all", "finditer": "first", "split": "all"}
+"""The functions of `re` that search, and which matches they look for."""
+_FLAGS = {*"IMSXAU", "IGNORECASE", "MULTILINE", "DOTALL", "VERBOSE", "ASCII"}  # attributes of `re`
 _FUNCTIONS: dict[str, Any] = {
     "int": int, "min": min, "max": max, "abs": abs, "range": range, "round": lambda number: round(number),
-}  # fmt: skip  # no digits: `round(5, -10 ** 9)` takes minutes
+}  # fmt: skip
+"""The functions that are called with known numbers. `round` takes no digits: `round(5, -10 ** 9)` takes minutes."""
 _OPERATIONS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.FloorDiv: floordiv, ast.Div: truediv, ast.Mod: mod, ast.BitOr: or_
 }  # fmt: skip
@@ -73,26 +80,29 @@ _OPERATIONS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """The value of the context, or of a text of the same length made from it."""
+    """The value of a name for the context, or for a copy of it in another case, which counts as of equal length."""
 
     ignore_case: bool = False
+    """Whether it is such a copy."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """The names that lines see: of a reply, or of a loop in its first rounds and its last one."""
+    """The names that lines see: those of a reply, or those of a loop in some of its rounds."""
 
     indent: int
-    """The margin of the loop's head; -1 outside of loops."""
+    """The indentation of the line that begins the loop; -1 outside of loops."""
     rounds: list[_Names]
+    """The names in each round that is followed: the first three and the last one, or all if they are few."""
     count: int
-    """The number of rounds that the loop has."""
+    """The number of all rounds."""
 
 
 class CodeHints:
-    """Predicts the reads of code about one text of so many characters, `context`. Never raises. Not thread-safe."""
+    """Predicts the reads of code about one text, its variable `context`. Never raises. Not thread-safe."""
 
     def __init__(self, characters: int) -> None:
+        """`characters`: the length of the text."""
         self._characters = characters
         self._names: _Names = {}
         self.begin()
@@ -106,18 +116,19 @@ class CodeHints:
 
     def feed(self, delta: str) -> list[Hint]:
         """Take the next piece of a reply; returns the hints of the lines that it completes, each hint once a reply."""
-        *ended, rest = (self._rest + delta).split("\n")
-        self._rest = rest[:_MOST_LINE]
+        *lines, rest = (self._rest + delta).split("\n")
+        self._rest = rest[:_MOST_LINE_CHARACTERS]
         hints: list[Hint] = []
-        for line in ended:
-            with suppress(RecursionError):  # a statement that is too deep
-                for hint in self._read_line(line[:_MOST_LINE].rstrip("\r")):
+        for line in lines:
+            with suppress(RecursionError):  # a statement that is nested too deeply
+                for hint in self._read_line(line[:_MOST_LINE_CHARACTERS].rstrip("\r")):
                     if hint not in self._seen and len(self._seen) < MOST_HINTS:
                         self._seen.add(hint)
                         hints.append(hint)
         return hints
 
     def _read_line(self, line: str) -> Iterator[Hint]:
+        """The reads of a line of code; none for prose and for the fences of a block."""
         tree = _parse(line) if line.strip() and "```" not in line and "~~~" not in line else None
         if tree is None:
             return
@@ -128,12 +139,12 @@ class CodeHints:
             yield from self._statement(statement, indent)
 
     def _statement(self, node: ast.stmt, indent: int) -> Iterator[Hint]:
-        """The reads of a statement, and of its body on the same line; then what it assigns is known."""
+        """The reads of a statement, and of a body on its line. Remembers what it assigns, and the scope of a loop."""
         for part in ast.iter_child_nodes(node):
             if isinstance(part, ast.expr):
                 yield from self._reads(part, self._scopes[-1])
         rounds = self._scopes[-1].rounds
-        values = [self._fold(node.value, names) if isinstance(node, ast.Assign) else None for names in rounds]
+        values = [self._value(node.value, names) if isinstance(node, ast.Assign) else None for names in rounds]
         loop = self._loop(node.target, node.iter, self._scopes[-1], indent) if isinstance(node, ast.For) else None
         for stored in _stored_in(node):
             for names in [names for scope in self._scopes for names in scope.rounds]:
@@ -148,17 +159,18 @@ class CodeHints:
             yield from self._statement(body, indent)
 
     def _loop(self, target: ast.expr, source: ast.expr, scope: _Scope, indent: int) -> _Scope:
-        """The scope of a loop's body. Loops around it stay in their first round."""
-        rounds = self._fold(source, scope.rounds[0])
-        if not isinstance(rounds, range | tuple) or not rounds or not isinstance(target, ast.Name):
+        """The scope of the body of a loop `for target in source`. Loops around it stay in their first round."""
+        items = self._value(source, scope.rounds[0])
+        if not isinstance(items, range | tuple) or not items or not isinstance(target, ast.Name):
             unknown = dict.fromkeys(_stored_in(target))
             return _Scope(indent, [names | unknown for names in scope.rounds], scope.count)
         # `_even_ranges` tells from the first three rounds and the last one where those between them read.
-        chosen = rounds if isinstance(rounds, tuple) or len(rounds) <= 4 else (*rounds[:3], rounds[-1])
-        return _Scope(indent, [scope.rounds[0] | {target.id: value} for value in chosen], len(rounds))
+        followed = items if isinstance(items, tuple) or len(items) <= 4 else (*items[:3], items[-1])
+        return _Scope(indent, [scope.rounds[0] | {target.id: item} for item in followed], len(items))
 
     def _reads(self, node: ast.expr, scope: _Scope, is_drained: bool = False) -> Iterator[Hint]:
-        """The reads of an expression and of its parts. `is_drained`: a list is made of all its items."""
+        """The reads of an expression and of its parts. `is_drained`: all items of its result are used, as in `[... for
+        match in re.finditer(...)]`."""
         if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
             for generator in node.generators:
                 yield from self._reads(generator.iter, scope, not isinstance(node, ast.GeneratorExp))
@@ -167,24 +179,25 @@ class CodeHints:
             case ast.Subscript(value=text, slice=index):
                 yield from self._subscript(text, index, scope)
             case ast.Compare(left=needle, ops=[ast.In() | ast.NotIn()], comparators=[text]):
-                yield from self._search(text, [needle], scope, "first", False, None)
-            case ast.Call(func=ast.Attribute(value=ast.Name("re"), attr=name), args=[pattern, text, *flags]):
-                if name in _MATCHES:
-                    flags += [keyword.value for keyword in node.keywords if keyword.arg == "flags"]
-                    folded = self._fold(flags[0], scope.rounds[0]) if flags else 0
-                    if isinstance(folded, int):
-                        reach: Reach = "all" if is_drained else _MATCHES[name]
-                        yield from self._search(text, [pattern], scope, reach, False, int(folded))
+                yield from self._search(text, [needle], scope, "first")
+            case ast.Call(func=ast.Attribute(value=ast.Name("re"), attr=name), args=[pattern, text, *arguments]):
+                if name in _REGEX_SEARCHES:
+                    arguments += [keyword.value for keyword in node.keywords if keyword.arg == "flags"]
+                    flags = self._value(arguments[0], scope.rounds[0]) if arguments else 0
+                    if isinstance(flags, int):
+                        reach: Reach = "all" if is_drained else _REGEX_SEARCHES[name]
+                        yield from self._search(text, [pattern], scope, reach, flags=int(flags))
             case ast.Call(func=ast.Attribute(value=text, attr=name), args=arguments) if name in _SEARCHES:
-                yield from self._search(text, arguments, scope, *_SEARCHES[name], None)
+                reach, is_backward = _SEARCHES[name]
+                yield from self._search(text, arguments, scope, reach, backward=is_backward)
         for part in ast.iter_child_nodes(node):
             if isinstance(part, ast.expr | ast.keyword):
                 yield from self._reads(part.value if isinstance(part, ast.keyword) else part, scope)
 
     def _subscript(self, text: ast.expr, index: ast.expr, scope: _Scope) -> Iterator[Hint]:
-        """The slices `text[index]` in all rounds of a loop; none if a known round reads an unknown one."""
+        """The slices `text[index]` in all rounds of a loop; none if any followed round has an unknown index."""
         spans = [span for names in scope.rounds if (span := self._span(index, names))]
-        if not isinstance(self._fold(text, scope.rounds[0]), _Text) or len(spans) < len(scope.rounds):
+        if not isinstance(self._value(text, scope.rounds[0]), _Text) or len(spans) < len(scope.rounds):
             return
         if len(set(spans)) == 1:
             spans = spans[:1]
@@ -196,34 +209,42 @@ class CodeHints:
                 yield Ranges(start, stop - start, stop - start, 1)
 
     def _search(
-        self, node: ast.expr, arguments: list[ast.expr], scope: _Scope, reach: Reach, backward: bool, flags: int | None
+        self,
+        searched: ast.expr,
+        arguments: list[ast.expr],
+        scope: _Scope,
+        reach: Reach,
+        *,
+        backward: bool = False,
+        flags: int | None = None,
     ) -> Iterator[Hint]:
-        """The search of a call `text.find(needle, start, stop)` or the like, in each known round of a loop."""
-        text = self._fold(node, scope.rounds[0])
+        """The search of a call `searched.find(needle, start, stop)` or the like, in each followed round of a loop."""
+        text = self._value(searched, scope.rounds[0])
         if not isinstance(text, _Text) or not arguments:
             return
-        flags = flags | re.IGNORECASE if flags is not None and text.ignore_case else flags
-        bounds = [self._fold(argument, scope.rounds[0]) for argument in arguments[1:3]]
+        if flags is not None and text.ignore_case:
+            flags |= re.IGNORECASE
+        bounds = [self._value(argument, scope.rounds[0]) for argument in arguments[1:3]]
         if not all(isinstance(bound, int) for bound in bounds):
             reach, bounds = "unplaced", []
         start, stop, _ = slice(*[*bounds, None, None][:2]).indices(self._characters)
         for names in scope.rounds:
-            needle = self._fold(arguments[0], names)
+            needle = self._value(arguments[0], names)
             if isinstance(needle, str) and needle and start < stop:
                 yield Search(needle, start, stop, reach, text.ignore_case and flags is None, backward, flags)
 
     def _span(self, index: ast.expr, names: _Names) -> tuple[int, int] | None:
         """The characters [start, stop) that an index reads; None if they are unknown."""
         if isinstance(index, ast.Slice) and index.step is None:
-            start = self._fold(index.lower, names) if index.lower else 0
-            stop = self._fold(index.upper, names) if index.upper else self._characters
+            start = self._value(index.lower, names) if index.lower else 0
+            stop = self._value(index.upper, names) if index.upper else self._characters
         else:
-            start = self._fold(index, names)
+            start = self._value(index, names)
             stop = start + 1 if isinstance(start, int) and start != -1 else self._characters
         is_known = isinstance(start, int) and isinstance(stop, int)
         return slice(start, stop).indices(self._characters)[:2] if is_known else None
 
-    def _fold(self, node: ast.expr, names: _Names) -> Any:
+    def _value(self, node: ast.expr, names: _Names) -> Any:
         """The value of an expression; None if it is unknown."""
         value: Any = None
         try:
@@ -235,22 +256,22 @@ class CodeHints:
                 case ast.Attribute(value=ast.Name("re"), attr=name) if name in _FLAGS:
                     value = int(getattr(re, name))
                 case ast.Tuple(elts=items) | ast.List(elts=items) if 0 < len(items) <= MOST_HINTS:
-                    folded = tuple([self._fold(item, names) for item in items])
-                    value = None if None in folded else folded
+                    values = tuple([self._value(item, names) for item in items])
+                    value = None if None in values else values
                 case ast.UnaryOp(op=ast.USub(), operand=operand):
-                    value = -self._fold(operand, names)
+                    value = -self._value(operand, names)
                 case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATIONS:
-                    sides = self._fold(left, names), self._fold(right, names)
+                    sides = self._value(left, names), self._value(right, names)
                     if not any(isinstance(side, str | tuple) for side in sides):
                         value = _OPERATIONS[type(op)](*sides)
-                case ast.Call(func=ast.Name("len"), args=[text]) if isinstance(self._fold(text, names), _Text):
+                case ast.Call(func=ast.Name("len"), args=[text]) if isinstance(self._value(text, names), _Text):
                     value = self._characters
                 case ast.Call(func=ast.Name(name), args=arguments) if name in _FUNCTIONS:
-                    numbers = [self._fold(argument, names) for argument in arguments]
+                    numbers = [self._value(argument, names) for argument in arguments]
                     if all(isinstance(number, int | float) for number in numbers):  # not max(range(10**10))
                         value = _FUNCTIONS[name](*numbers)
                 case ast.Call(func=ast.Attribute(value=text, attr="lower" | "upper" | "casefold"), args=[]):
-                    value = _Text(ignore_case=True) if isinstance(self._fold(text, names), _Text) else None
+                    value = _Text(ignore_case=True) if isinstance(self._value(text, names), _Text) else None
         except (ArithmeticError, TypeError, ValueError, AttributeError):
             return None
         return None if isinstance(value, int | float) and not abs(value) < _MOST_NUMBER else value
@@ -259,14 +280,14 @@ class CodeHints:
 def _even_ranges(spans: list[tuple[int, int]], count: int) -> list[Ranges]:
     """The slices in all rounds of a loop, from those in its first three and its last one; empty if they are not evenly
     spaced. The first may differ from the others: `max(0, i - 500)`."""
-    first, (start, stop), (third, _), (last, _) = spans
-    step, width = third - start, stop - start
-    if width <= 0 or last - start != step * (count - 2):
+    (first, first_stop), (second, second_stop), (third, _), (last, _) = spans
+    step, width = third - second, second_stop - second
+    if width <= 0 or last - second != step * (count - 2):
         return []
-    if first == (start - step, stop - step):
-        return [Ranges(start - step, width, step, count)]
-    first_width = first[1] - first[0]
-    return [Ranges(first[0], first_width, first_width, 1), Ranges(start, width, step, count - 1)]
+    if (first, first_stop) == (second - step, second_stop - step):
+        return [Ranges(first, width, step, count)]
+    first_width = first_stop - first
+    return [Ranges(first, first_width, first_width, 1), Ranges(second, width, step, count - 1)]
 
 
 def _stored_in(node: ast.AST) -> set[str]:
@@ -275,8 +296,9 @@ def _stored_in(node: ast.AST) -> set[str]:
 
 
 def _parse(source: str) -> ast.Module | None:
-    """The tree of a statement without its margin; the head of a loop or of a condition gets an empty body."""
-    source = re.sub(r"^\s*(?:el(?=if\b))?", "", source)  # an elif as an if
+    """The tree of a line without its indentation, where the head of a loop or of a condition gets an empty body; None
+    if the line is not a statement."""
+    source = re.sub(r"^\s*(?:el(?=if\b))?", "", source)  # `elif x:` becomes `if x:`
     if source.rstrip().endswith(":"):
         source += " pass"
     try:
