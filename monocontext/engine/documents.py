@@ -1,9 +1,9 @@
-"""Find the documents of a text by number, character or name. Their records are in pages, fetched when needed."""
+"""Find the documents of a text by number, character or name; pages of their records are fetched when needed."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from monocontext.engine.fetch.cache import CachedBytes
@@ -21,34 +21,33 @@ _OBJECT_OVERHEAD_BYTES = 200  # the memory that the Python objects around cached
 
 
 class DocumentTable:
-    """The documents of one text. Safe for use by many threads."""
+    """The documents of one text: none, unless a subclass loads their pages. Safe for use by many threads."""
 
     def __init__(
-        self,
-        last: DocumentPageRef | None,
-        load_page_refs: Callable[[], Sequence[DocumentPageRef]],
-        load_pages: Callable[[Sequence[int]], list[DocumentPage]],
-        find: Callable[[str], int | None],
-        *,
-        name_count: int | None,
-        first_duplicate: int | None,
+        self, last: DocumentPageRef | None = None, *, name_count: int | None = 0, first_duplicate: int | None = None
     ):
         """- `last`: the entry of the last page; None for a text without documents
-        - `load_page_refs`: returns the entries of all pages
-        - `load_pages`: returns pages by number, and fetches the missing ones together
-        - `find`: returns the number of the last document with a name
-        - `name_count`: the number of distinct names, if known
+        - `name_count`: the number of distinct names; None if it is not known
         - `first_duplicate`: the first document with the name of an earlier one of the same upload, if any
         """
         self.count, self.text_bytes = (last.documents, last.bytes) if last else (0, 0)
-        self._load_page_refs = load_page_refs
         self.name_count, self.first_duplicate = name_count, first_duplicate
-        self.find = find
-        self._load_pages = load_pages
         self._last: DocumentPage | None = None  # the page that was used last
         self._ahead: dict[int, DocumentPage] = {}  # pages that were fetched with the page before them, by number
         self._expected_page = -1  # the page after those fetched last: a caller that wants it reads in order
         self._group_size = 1  # the number of pages that the last fetch asked for
+
+    def _load_page_refs(self) -> Sequence[DocumentPageRef]:
+        """The entries of all pages, in order."""
+        return ()
+
+    def _load_pages(self, numbers: Sequence[int]) -> list[DocumentPage]:
+        """Pages by number; those that are not in memory are fetched together."""
+        return []
+
+    def find(self, name: str) -> int | None:
+        """The number of the last document with a name; None if there is none."""
+        return None
 
     @cached_property
     def page_refs(self) -> Sequence[DocumentPageRef]:
@@ -57,10 +56,12 @@ class DocumentTable:
 
     @cached_property
     def _counts(self) -> list[int]:
+        """For each page the number of documents up to its end."""
         return [page.documents for page in self.page_refs]
 
     @cached_property
     def _ends(self) -> list[int]:
+        """For each page the character after its last document."""
         return [page.characters for page in self.page_refs]
 
     def page(self, number: int) -> DocumentPage:
@@ -105,20 +106,6 @@ class DocumentTable:
         return [results.get(character, self.count) for character in characters]
 
 
-def stored_documents(ref: DocumentsRef | None, fetcher: Fetcher) -> DocumentTable:
-    """The documents that a root names (no GET)."""
-    if ref is None:
-        return DocumentTable(None, tuple, lambda numbers: [], lambda name: None, name_count=0, first_duplicate=None)
-    loader = _PageLoader(ref, fetcher)
-    name_count = ref.names[0].names if len(ref.names) == 1 and ref.named == ref.documents else None
-    table = DocumentTable(
-        ref.pages[-1], loader.load_page_refs, loader.load_pages, loader.find,
-        name_count=name_count, first_duplicate=ref.doubled,
-    )  # fmt: skip
-    loader.table = table  # the table loads pages by the loader, which looks up names in pages of the table
-    return table
-
-
 def _fetch_directory(ref: Directory, fetcher: Fetcher) -> bytes:
     """The stored bytes of a directory (1 GET)."""
     result: CachedBytes = fetcher.fetch_one(
@@ -130,12 +117,13 @@ def _fetch_directory(ref: Directory, fetcher: Fetcher) -> bytes:
     return result.body
 
 
-class _PageLoader:
-    """Fetches the pages of a `DocumentTable`, and looks up names in these and in stored tables of names."""
-
-    table: DocumentTable
+class StoredDocuments(DocumentTable):
+    """The documents that a root names. Opening it takes no GET."""
 
     def __init__(self, ref: DocumentsRef, fetcher: Fetcher):
+        has_one_table = len(ref.names) == 1 and ref.named == ref.documents
+        name_count = ref.names[0].names if has_one_table else None
+        super().__init__(ref.pages[-1], name_count=name_count, first_duplicate=ref.doubled)
         self._ref = ref
         self._fetcher = fetcher
         self._inline_page: DocumentPage | None = None  # the last page, if the root holds it
@@ -145,13 +133,13 @@ class _PageLoader:
             before = ref.pages[-2] if len(ref.pages) > 1 else None
             self._inline_page = DocumentPage(ref.last_page, ref.pages[-1], before)
 
-    def load_page_refs(self) -> Sequence[DocumentPageRef]:
+    def _load_page_refs(self) -> Sequence[DocumentPageRef]:
         """The entries of all pages (1 GET for each directory of them)."""
         return expand_documents(self._ref, lambda directory: _fetch_directory(directory, self._fetcher)).pages
 
-    def load_pages(self, numbers: Sequence[int]) -> list[DocumentPage]:
-        """Pages by number (1 GET for each that is not in memory, in parallel)."""
-        last = len(self.table.page_refs) - 1 if self._inline_page else -1
+    def _load_pages(self, numbers: Sequence[int]) -> list[DocumentPage]:
+        """Pages by number (1 GET for each that is not in memory, in parallel). Raises `ContextClosed`."""
+        last = len(self.page_refs) - 1 if self._inline_page else -1
         self._fetcher.check_open()
         wanted = [number for number in numbers if number != last]
         pages = dict(zip(wanted, self._fetcher.fetch_all([self._page_item(number) for number in wanted]), strict=True))
@@ -160,19 +148,20 @@ class _PageLoader:
         return [pages[number] for number in numbers]
 
     def find(self, name: str) -> int | None:
-        """The last document with a name; None if there is none (at most 2 GETs if one upload stored all documents)."""
+        """The number of the last document with a name; None if there is none (at most 2 GETs if one upload stored all
+        documents)."""
         raw_name = name.encode("utf-8", "surrogatepass")
         document = self._find_in_pages(raw_name)
         return self._find_in_tables(raw_name) if document is None else document
 
     def _find_in_pages(self, raw_name: bytes) -> int | None:
-        """The last document with a name among those that no stored table has, which are the newest."""
-        refs = self.table.page_refs
+        """The last document with a name among the newest, which no stored table of names has (1 GET for each page)."""
+        refs = self.page_refs
         for number in range(len(refs) - 1, -1, -1):
             if refs[number].documents <= self._ref.named:
                 break
             if number not in self._numbers_by_page:
-                page = self.table.page(number)
+                page = self.page(number)
                 self._numbers_by_page[number] = {page.raw_name(i): page.first + i for i in range(len(page))}
             document = self._numbers_by_page[number].get(raw_name)
             if document is not None:
@@ -180,14 +169,15 @@ class _PageLoader:
         return None
 
     def _find_in_tables(self, raw_name: bytes) -> int | None:
-        """The last document with a name in the stored tables. Raises `DamagedData` if its own name differs."""
+        """The last document with a name in the stored tables of names (1 GET for each table, 1 for the page). Raises
+        `DamagedData` if the record of the document has another name."""
         hashed, tables = name_hash(raw_name), self._ref.names
         buckets = self._fetcher.fetch_all([_bucket_item(table, bucket_of(hashed, table)) for table in tables])
         for table, bucket in zip(reversed(tables), reversed(buckets), strict=True):
             document = find_in_bucket(bucket.body, hashed)
             if document is None:
                 continue
-            page = self.table.page_of_document(document) if document < self.table.count else None
+            page = self.page_of_document(document) if document < self.count else None
             if page is None or page.raw_name(document - page.first) != raw_name:
                 shown = raw_name.decode("utf-8", "surrogatepass")
                 problem = f"expected document {document} to be named {shown!r}; `monocontext verify` lists all damage"
@@ -196,7 +186,8 @@ class _PageLoader:
         return None
 
     def _page_item(self, number: int) -> FetchItem:
-        refs = self.table.page_refs
+        """The item to fetch for a page."""
+        refs = self.page_refs
         ref, before = refs[number], refs[number - 1] if number else None
         return FetchItem(
             ("documents", number), documents_key(ref.id), 0, ref.size_bytes, _PAGE_GROWTH * ref.size_bytes,
@@ -205,6 +196,7 @@ class _PageLoader:
 
 
 def _bucket_item(table: NameTableRef, bucket: int) -> FetchItem:
+    """The item to fetch for a bucket of a table of names."""
     size = bucket_bytes(table)
 
     def decode(body: memoryview) -> CachedBytes:

@@ -109,9 +109,10 @@ class Reader:
     @cached_property
     def documents(self) -> DocumentTable:
         """The documents of the text (no GET)."""
-        from monocontext.engine.documents import stored_documents
+        from monocontext.engine.documents import DocumentTable, StoredDocuments
 
-        return stored_documents(self.manifest.documents, self.fetcher)
+        ref = self.manifest.documents
+        return DocumentTable() if ref is None else StoredDocuments(ref, self.fetcher)
 
     @property
     def url(self) -> str:

@@ -1,9 +1,11 @@
 """Read ahead for one reader: expected reads become requests, within a budget.
 
-Streams of reads (`streams`), windows around hits, and code that announces reads make plans. A plan is walked a little
-at a time: when a model begins to think, a request has ended, or a prefetched frame is used. Nothing here waits, and
-failures are dropped: a caller that needs the data gets the error. A step that an exception interrupts costs a plan or a
-request at most, since only the cache and the requests record what was fetched.
+A plan is a route through frames that will likely be read. Three things make plans: streams of reads (`streams`), hits
+of searches, and code or callers that announce reads. A plan is walked a little at a time: when a model begins to think,
+when a request has ended, and when a prefetched frame is used.
+
+Nothing here waits, and failures are dropped: a caller that needs the data gets the error. A step that an exception
+interrupts costs a plan or a request at most, since only the cache and the requests record what was fetched.
 """
 
 from __future__ import annotations
@@ -34,26 +36,27 @@ BATCH_BYTES = 4 << 20  # bytes requested at a time for a long plan, rather than 
 UNDER_WAY_BYTES = 16 << 20
 """The most bytes in flight, as 100 MB/s transfer in a round trip of 150 ms; on a faster link, half a second of it."""
 STALE_READS = 64  # after so many reads without room for a guess, unused prefetched data is no longer expected
-MOST_PLANS = 1024  # the most plans: a worker that is not trusted may make one by each request
-HITS = 32  # the most hits that are remembered: a model looks at the first ones, not at ten thousand
+MOST_PLANS = 1024  # a worker, which is not trusted, may make a plan by each of its requests
+MOST_HITS = 32  # the hits that are remembered: a model looks at the first ones, not at ten thousand
 HIT_WINDOW = 10_000  # characters on either side of a hit: models read 300 to 1500 at first, then up to 9000
 CANDIDATES_BYTES = 8 << 20  # the most text of a search's candidates that is fetched ahead
-FIRST_BYTES = 512 << 10  # the same for a search for one match: two usual frames, since the first may have none
+FIRST_MATCH_BYTES = 512 << 10  # the same for a search for one match: two usual frames, since the first may have none
 
 Route = Generator[Frame | Missing, None, None]
-"""Yields the frames that expected reads need, in order. Where an item is missing, it yields `Missing` and goes on once
-that has arrived, or ends. It fetches nothing itself."""
+"""Yields the frames that expected reads need, in order. Where items are missing, it yields them, and goes on once they
+have arrived, or ends. It fetches nothing itself."""
 
 
 @dataclass(slots=True, eq=False)
 class Plan:
-    """A route that is walked ahead of the reader."""
+    """A route that is walked ahead of the reader, and how far it was walked."""
 
     route: Iterator[Frame | Missing]
     priority: Priority
-    is_guess: bool = False  # whether earlier reads or searches suggest it; else code or a caller announces it
+    is_guess: bool = False
+    """Whether earlier reads or searches suggest it; else code or a caller announces it."""
     missing: tuple[FetchItem, ...] = ()  # the items that must arrive before the route continues
-    next: Frame | None = None  # the frame that the route has reached and that was not requested
+    next: Frame | None = None  # the frame that the route has reached, and for which there was no room yet
 
 
 class ReadAhead:
@@ -62,32 +65,32 @@ class ReadAhead:
     def __init__(
         self, prefetch: Prefetch, table: FrameTable, filters: Callable[[], FilterLookup], fetcher: Fetcher
     ) -> None:
-        """`prefetch`: "off" if nothing can be read ahead."""
+        """`prefetch`: "off" if nothing can be read ahead. `filters`: returns the search filters of the text."""
         self._table, self._filters = table, filters
         self.is_off = prefetch == "off"
         self.follows_code = prefetch in ("all", "code")
         self.follows_reads = prefetch in ("all", "history")
         self.calls = 0  # the number of model calls that are under way
         self._fetcher, self._cache = fetcher, fetcher.cache
-        self._characters, text_bytes = table.characters, table.manifest.text_bytes
+        text_bytes, capacity_bytes = table.manifest.text_bytes, self._cache.capacity_bytes
         self._characters_per_byte = table.characters / max(text_bytes, 1)
-        capacity, memory_bytes = self._cache.capacity_bytes, text_bytes + FRAME_OVERHEAD_BYTES * table.frames
-        self._guessed_bytes = int(capacity * GUESSED_SHARE)
-        self._announced_bytes = capacity if memory_bytes <= capacity else int(capacity * ANNOUNCED_SHARE)
+        self._guessed_bytes = int(capacity_bytes * GUESSED_SHARE)
+        fits = text_bytes + FRAME_OVERHEAD_BYTES * table.frames <= capacity_bytes
+        self._announced_bytes = capacity_bytes if fits else int(capacity_bytes * ANNOUNCED_SHARE)
         self._streams = Streams(table.characters, max(1, table.characters // max(table.frames, 1)))
         self._hits: dict[tuple[int, int], None] = {}
-        """Windows around the first hits of searches since the last call of the model, in order."""
-        self.plans: list[Plan] = []  # the plans that are not done; others only read them
+        """The characters [start, stop) around the first hits of searches since the last call of the model, in order."""
+        self.plans: list[Plan] = []  # the plans that are not done; others only read this
         self._requests: list[FetchRequest] = []
         """The requests of plans that are not done: one that is dropped here and not started is never sent."""
         self._reads_without_room = 0
         if not self.is_off:
             fetcher.refill = self.walk
 
-    # -- events -----------------------------------------------------------------------------------------
+    # -- events ----------------------------------------------------------------------------------------------------
 
     def begin_thinking(self) -> None:
-        """Read around the last hits while a model is at work. Calls may overlap; each has its `end_thinking`."""
+        """Prefetch around the last hits while a model is at work. Calls may overlap; each has its `end_thinking`."""
         self.calls += 1
         if self.calls > 1 or not self.follows_reads:
             return
@@ -96,14 +99,15 @@ class ReadAhead:
         self.walk()
 
     def end_thinking(self) -> bool:
-        """Drop guesses that have not started, since its code runs next. Returns whether no other call is under way."""
+        """Drop guesses that have not started, since the model's code runs next. Returns whether no other call of a
+        model is under way."""
         self.calls = max(self.calls - 1, 0)
         if not self.calls:
             self._drop(guesses=True)
         return not self.calls
 
     def begin_reply(self) -> None:
-        """Drop the announced reads that earlier code did not do, since a new reply of the model begins."""
+        """Drop the announced reads that were not done, since a new reply of the model begins."""
         self._drop(guesses=False)
         self._cache.unmark_expected()
 
@@ -122,17 +126,17 @@ class ReadAhead:
         if not self.follows_reads:
             return
         room_bytes = self._guessed_bytes - self._cache.expected_bytes - self._under_way_bytes()
-        room = int(max(room_bytes, 0) * self._characters_per_byte)
-        is_announced = any(not plan.is_guess for plan in self.plans)
-        self._reads_without_room = 0 if room or is_announced else self._reads_without_room + 1
+        room_characters = int(max(room_bytes, 0) * self._characters_per_byte)
+        has_announced = any(not plan.is_guess for plan in self.plans)
+        self._reads_without_room = 0 if room_characters or has_announced else self._reads_without_room + 1
         if self._reads_without_room == STALE_READS:
             self._cache.unmark_expected()
-        expected = self._streams.read(read, waited, room)
+        expected = self._streams.read(read, waited, room_characters)
         self.plans += [Plan(self.between(*span), Priority.SEQUENTIAL, is_guess=True) for span in expected]
         self.walk()
 
     def note_use(self, text: FrameText) -> None:
-        """Go on after the first use of a frame since it was fetched."""
+        """Go on with the plans after the first use of a frame since it was fetched."""
         if text.is_prefetched:
             self._cache.get(text.frame.number)  # it is no longer expected
         if self.plans:
@@ -140,7 +144,7 @@ class ReadAhead:
 
     def note_hit(self, character: int) -> None:
         """Remember a hit of a search, since a window around it is likely read next."""
-        if self.follows_reads and len(self._hits) < HITS:
+        if self.follows_reads and len(self._hits) < MOST_HITS:
             self._hits[character - HIT_WINDOW, character + HIT_WINDOW] = None
 
     # -- routes --------------------------------------------------------------------------------------------------------
@@ -155,7 +159,7 @@ class ReadAhead:
 
     def between(self, start: int, stop: int, backward: bool = False) -> Route:
         """The frames that hold characters [start, stop), in order or from the end."""
-        start, stop = max(start, 0), min(stop, self._characters)
+        start, stop = max(start, 0), min(stop, self._table.characters)
         while start < stop:
             page = yield from self._page("characters", stop - 1 if backward else start)
             if page is None:
@@ -170,25 +174,26 @@ class ReadAhead:
     def ranges(self, start: int, width: int, step: int, count: int) -> Route:
         """The frames of `count` ranges of `width` characters, each `step` characters after the one before. Consecutive
         ranges in one frame take constant time, and yield the frame once."""
-        low = high = number = 0  # `low` to `high`: the characters of the last frame
+        frame_start = frame_stop = number = 0  # the characters of the last frame, and the number of the next range
         while number < count:
-            first = start + number * step
-            for frame in self.between(first, first + width):
+            range_start = start + number * step
+            for frame in self.between(range_start, range_start + width):
                 if not isinstance(frame, Missing):
-                    if low <= frame.start and frame.stop <= high:
+                    if frame_start <= frame.start and frame.stop <= frame_stop:
                         continue
-                    low, high = frame.start, frame.stop
+                    frame_start, frame_stop = frame.start, frame.stop
                 yield frame
             number += 1
-            if step > 0 and high > first:
-                number = max(number, (high - width - start) // step + 1)  # the first that ends beyond the frame
-            elif step < 0 and low <= first:
-                number = max(number, (start - low) // -step + 1)  # the first that begins before the frame
+            if step > 0 and frame_stop > range_start:
+                number = max(number, (frame_stop - width - start) // step + 1)  # the first that ends beyond the frame
+            elif step < 0 and frame_start <= range_start:
+                number = max(number, (start - frame_start) // -step + 1)  # the first that begins before the frame
 
     def search(
         self, query: Query | None, start: int, stop: int, within_line: bool, backward: bool, reach: Reach
     ) -> Route:
-        """The first frames that a search reads: candidates of filters, else its beginning. `reach`: `hints.Reach`."""
+        """The first frames that a search reads: the candidates of filters, or without filters the text from where the
+        search begins. `reach`: which matches it looks for, see `hints.Reach`."""
         narrowed = yield from self._narrow(query, start, stop, within_line)
         if narrowed is None:
             return
@@ -197,15 +202,15 @@ class ReadAhead:
             if backward:
                 runs = [run[::-1] for run in reversed(runs)]
             route = self.numbered(chain.from_iterable(runs))
-            yield from _within(route, FIRST_BYTES if reach == "first" else CANDIDATES_BYTES)
+            yield from _within(route, FIRST_MATCH_BYTES if reach == "first" else CANDIDATES_BYTES)
         elif reach != "unplaced":
             route = self.between(start, stop, backward)
-            yield from _within(route, FIRST_BYTES) if reach == "first" else route
+            yield from _within(route, FIRST_MATCH_BYTES) if reach == "first" else route
 
     def _narrow(
         self, query: Query | None, start: int, stop: int, within_line: bool
     ) -> Generator[Missing, None, Narrowing | None]:
-        """The answer of search filters; None if their rows did not arrive."""
+        """The frames that search filters leave; None if what the filters need did not arrive."""
         filters = self._filters()
         if stop <= start:
             return None
@@ -235,7 +240,7 @@ class ReadAhead:
     # -- walking ---------------------------------------------------------------------------------------------------
 
     def walk(self) -> None:
-        """Walk all plans as far as budgets allow, the most certain first, and request their items."""
+        """Walk all plans as far as budgets allow, those of the highest priority first, and request their items."""
         pid = os.getpid()
         self._requests = [request for request in self._requests if not request.is_done and request.pid == pid]
         if not self.plans or self._fetcher.is_closed:
@@ -248,7 +253,7 @@ class ReadAhead:
             # A loop under way does not hold up a single slice that comes after it.
             limit_bytes = 2 * most_bytes if plan.priority <= Priority.LITERAL_HINT else most_bytes
             room_bytes = min(limit_bytes, share_bytes - self._cache.expected_bytes) - under_way
-            # A long plan advances by batches, not by one frame whenever there is room for one.
+            # A long plan advances in batches, not by one frame whenever there is room for one.
             if under_way and room_bytes < min(BATCH_BYTES, limit_bytes // 4, share_bytes // 4):
                 continue
             items = self._advance(plan, room_bytes, share_bytes)
@@ -257,7 +262,8 @@ class ReadAhead:
                 self._requests += [request for request in set(requests.values()) if request not in self._requests]
 
     def _advance(self, plan: Plan, room_bytes: int, share_bytes: int) -> list[FetchItem]:
-        """Walk a plan until what it needs next is missing or exceeds the room; returns the items to request."""
+        """Walk a plan until it needs missing items or exceeds the room, and return the items to request. A plan at its
+        end is removed."""
         items: list[FetchItem] = []
         if any(self._fetcher.is_fetching(item.key) for item in plan.missing):
             return items
@@ -278,8 +284,8 @@ class ReadAhead:
                 continue
             plan.next = step
             size_bytes = step.bytes + FRAME_OVERHEAD_BYTES
-            is_here = step.number in self._cache or self._fetcher.is_fetching(step.number)
-            if not is_here and size_bytes <= share_bytes:
+            is_fetched = step.number in self._cache or self._fetcher.is_fetching(step.number)
+            if not is_fetched and size_bytes <= share_bytes:
                 if size_bytes > room_bytes:
                     return items
                 room_bytes -= size_bytes
@@ -289,6 +295,7 @@ class ReadAhead:
             plan.next = None
 
     def _under_way_bytes(self) -> int:
+        """The memory that items of queued and running requests will take."""
         return sum([item.bytes for request in self._requests if not request.is_done for item in request.items])
 
     def _drop(self, *, guesses: bool) -> None:
@@ -300,7 +307,7 @@ class ReadAhead:
 
 
 def _within(route: Route, most_bytes: int) -> Route:
-    """The beginning of a route, with at most so many bytes of text."""
+    """The beginning of a route, with at most `most_bytes` of text."""
     for step in route:
         if not isinstance(step, Missing):
             most_bytes -= step.bytes

@@ -1,8 +1,11 @@
 """Recognize streams of reads (forward, backward or in strides) and predict their next reads.
 
+    [0, 5000) [5000, 10000) [10000, 15000)         a walk forward: [15000, 20000) is next
+    [0, 100) [40000, 40100) [80000, 80100)         a stride of 40,000: [120000, 120100) is next
+
 A loop over slices is a stream, and several streams may take turns. Reads answered from memory are not reported here.
-Two or three reads make a stream. Each wait of its reader doubles how many reads it is ahead, up to a quarter of those
-so far, so that a loop that ends early wastes little.
+Two reads make a walk, three a stride. Each wait of its reader doubles how many reads a stream is ahead, up to a quarter
+of the reads so far, so that a loop that ends early wastes little.
 """
 
 from __future__ import annotations
@@ -12,11 +15,13 @@ from typing import Literal
 
 from monocontext.records import dataclass, field
 
-STREAMS = 16  # the most streams: a loop that zips eight logs has eight, and other reads in between add some
-MOST_AHEAD = 32  # the most reads ahead of one stream
+MOST_STREAMS = 16  # a loop that zips eight logs has eight, and other reads in between add some
+MOST_AHEAD = 32  # the most reads that one stream is ahead
 _MOST_SINGLE = 16  # the most reads outside of streams that are remembered: two of them and a third make a stride
 
-Prefetch = Literal["all", "code", "history", "off"]  # read ahead by code, by earlier reads, by both, or not
+Prefetch = Literal[
+    "all", "code", "history", "off"
+]  # read ahead what code announces, what earlier reads suggest, or both
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +46,11 @@ class _Stream:
     reads_ahead: int
     """The number of reads that it may be ahead of its reader."""
     ahead: int = 0  # the characters after the last read that were predicted
-    reads: int = 2
+    reads: int = 2  # the number of reads so far
 
 
 class _Walk(_Stream):
-    """Reads that each begin where the one before ended, or in its last frame."""
+    """Reads that each begin where the one before ended, or in its last frame. `unit` is the length of a read."""
 
     def distance(self, read: SeenRead) -> int:
         """The characters from the last read to another, in the direction of the stream."""
@@ -81,18 +86,19 @@ class _Stride(_Stream):
 
 @dataclass(slots=True, eq=False)
 class Streams:
-    """Finds streams, reads at equal distances, in what one reader reads. Its owner holds the lock."""
+    """Finds the streams in what one reader reads. Its owner holds the lock."""
 
     characters: int
+    """The length of the text."""
     frame_characters: int
     """The characters of a usual frame."""
-    _streams: deque[_Walk | _Stride] = field(default_factory=lambda: deque(maxlen=STREAMS))
-    """The one that was read last is at the end."""
+    _streams: deque[_Walk | _Stride] = field(default_factory=lambda: deque(maxlen=MOST_STREAMS))
+    """The stream that was read last is at the end."""
     _single: deque[SeenRead] = field(default_factory=lambda: deque(maxlen=_MOST_SINGLE))
     """The last reads outside of streams."""
 
     def read(self, read: SeenRead, waited: bool, room: int) -> list[tuple[int, int]]:
-        """Record a read; returns the ranges of at most `room` characters to fetch now. `waited`: the caller waited."""
+        """Record a read; returns the ranges to fetch now, of at most `room` characters. `waited`: its caller waited."""
         stream = self._walk_of(read, waited) or self._stride_of(read, waited)
         return self._predict(stream, room) if stream else []
 

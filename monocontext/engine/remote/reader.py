@@ -22,6 +22,7 @@ from monocontext.engine.stats import PrefetchStats, RealStats, SearchStats, Stat
 from monocontext.format.documents import DocumentPage
 from monocontext.format.filters.query import Query
 from monocontext.format.index import Frame
+from monocontext.format.refs import DocumentPageRef
 from monocontext.records import replace
 
 _CACHE_BYTES = 64 << 20  # memory for frames in the worker; the host has the main cache
@@ -241,31 +242,7 @@ class ServedReader:
     @cached_property
     def documents(self) -> DocumentTable:
         """The documents of the text (1 message); their pages are requested when they are needed."""
-        header, _ = self._ask("documents")
-        refs = [wire.page_of(row) for row in header["pages"]]
-        pages: LRUCache[int, DocumentPage] = LRUCache(_MOST_DOCUMENT_PAGES)
-
-        def load_pages(numbers: Sequence[int]) -> list[DocumentPage]:
-            loaded = []
-            for number in numbers:
-                page = pages.get(number)
-                if page is None:
-                    _, body = self._ask("documents", page=number)
-                    page = pages[number] = DocumentPage(bytes(body), refs[number], refs[number - 1] if number else None)
-                loaded.append(page)
-            return loaded
-
-        def find(name: str) -> int | None:
-            if not refs:
-                return None
-            answer, _ = self._ask("documents", name=name)
-            number: int | None = answer["number"]
-            return number
-
-        return DocumentTable(
-            refs[-1] if refs else None, lambda: refs, load_pages, find,
-            name_count=header["names"], first_duplicate=header["first_duplicate"],
-        )  # fmt: skip
+        return _ServedDocuments(self._ask)
 
     # -- counts ----------------------------------------------------------------------------------------------------
 
@@ -316,6 +293,40 @@ class ServedReader:
             texts.append(FrameText(frame, bytes(body[: frame.bytes])))
             body = body[frame.bytes :]
         return texts
+
+
+class _ServedDocuments(DocumentTable):
+    """The documents of a text that a host serves (1 message for the entries of their pages, 1 for each page)."""
+
+    def __init__(self, ask: Callable[..., tuple[dict[str, Any], memoryview]]):
+        """`ask`: see `ServedReader._ask`."""
+        self._ask = ask
+        header, _ = ask("documents")
+        self._refs = [wire.page_of(row) for row in header["pages"]]
+        self._pages: LRUCache[int, DocumentPage] = LRUCache(_MOST_DOCUMENT_PAGES)
+        last = self._refs[-1] if self._refs else None
+        super().__init__(last, name_count=header["names"], first_duplicate=header["first_duplicate"])
+
+    def _load_page_refs(self) -> Sequence[DocumentPageRef]:
+        return self._refs
+
+    def _load_pages(self, numbers: Sequence[int]) -> list[DocumentPage]:
+        pages = []
+        for number in numbers:
+            page = self._pages.get(number)
+            if page is None:
+                _, body = self._ask("documents", page=number)
+                before = self._refs[number - 1] if number else None
+                page = self._pages[number] = DocumentPage(bytes(body), self._refs[number], before)
+            pages.append(page)
+        return pages
+
+    def find(self, name: str) -> int | None:
+        if not self._refs:
+            return None
+        header, _ = self._ask("documents", name=name)
+        number: int | None = header["number"]
+        return number
 
 
 class FrameCache:
