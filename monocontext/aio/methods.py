@@ -1,4 +1,4 @@
-"""The methods that asynchronous objects have from synchronous ones: one list of names, and how each is called.
+"""Make the methods of asynchronous objects from those of synchronous ones: which there are, and how each is called.
 
 `methods.pyi` has their types; `python tests/aio/stub.py` writes it.
 """
@@ -22,12 +22,12 @@ class Mode(Enum):
     STREAMED = "in another thread; an `async for` loop takes its items"
 
 
-_BATCHES = {"__iter__": 100}
-"""The items that a hop to a thread fetches, if more than 1: a hop costs as much as ten lines or names."""
+_ITEMS_AT_ONCE = {"__iter__": 100}
+"""By method, how many items one call of a thread fetches; else 1. A call costs as much as ten lines or names."""
 
 
-def _method(name: str, mode: Mode, method: Any) -> Any:
-    """The asynchronous form of a synchronous method or property of this name."""
+def _asynchronous(name: str, mode: Mode, method: Any) -> Any:
+    """The asynchronous form of a synchronous method or property with this name."""
 
     @wraps(getattr(method, "fget", method))
     def asynchronous(self: Any, /, *args: Any, **options: Any) -> Any:
@@ -39,17 +39,19 @@ def _method(name: str, mode: Mode, method: Any) -> Any:
             return self._wrap(work())
         if mode is Mode.AWAITED:
             return self._call(lambda: self._wrap(work()))
-        return self._each(work, _BATCHES.get(name, 1))
+        return self._each(work, _ITEMS_AT_ONCE.get(name, 1))
 
     return property(asynchronous) if isinstance(method, property) else asynchronous
 
 
-def _methods(source: type, names: dict[Mode, str]) -> type:
-    """A base class with asynchronous methods of `source`. `names`: by mode, each as `name` or `new=old`."""
+def _methods(source: type, names: dict[Mode, str], renamed: dict[str, str] | None = None) -> type:
+    """A base class with asynchronous methods of `source`. `names`: the names of the methods, by mode. `renamed`: for
+    those whose name is another one in `source`, that name."""
     methods = {}
     for mode, words in names.items():
-        for new, _, old in (word.rpartition("=") for word in words.split()):
-            methods[new or old] = _method(old, mode, getattr(source, old))
+        for name in words.split():
+            source_name = (renamed or {}).get(name, name)
+            methods[name] = _asynchronous(source_name, mode, getattr(source, source_name))
     return type("Methods", (), {"_names": names} | methods)
 
 
@@ -57,14 +59,19 @@ TextMethods = _methods(Monocontext, {
     Mode.AT_ONCE: "__len__ url generation stats lines documents prefetch hint thinking reads_since handed_since",
     Mode.STREAMED: "grep chunks",
     Mode.AWAITED: """
-        contains=__contains__ find rfind index rindex count startswith endswith search outline substring view refresh
+        contains find rfind index rindex count startswith endswith search outline substring view refresh
         split rsplit splitlines partition rpartition strip lstrip rstrip removeprefix removesuffix lower upper casefold
         capitalize swapcase title replace translate expandtabs encode center ljust rjust zfill format format_map join
         isalnum isalpha isascii isdecimal isdigit isidentifier islower isnumeric isprintable isspace istitle isupper
     """,
-})  # fmt: skip
-LineMethods = _methods(LineView, {Mode.AWAITED: "count=__len__ __getitem__", Mode.STREAMED: "__aiter__=__iter__"})
-DocumentMethods = _methods(Documents, {
-    Mode.AT_ONCE: "count", Mode.AWAITED: "contains=__contains__ record metadata at __getitem__",
-    Mode.STREAMED: "items __aiter__=__iter__",
-})  # fmt: skip
+}, renamed={"contains": "__contains__"})  # fmt: skip
+LineMethods = _methods(
+    LineView,
+    {Mode.AWAITED: "count __getitem__", Mode.STREAMED: "__aiter__"},
+    renamed={"count": "__len__", "__aiter__": "__iter__"},
+)
+DocumentMethods = _methods(
+    Documents,
+    {Mode.AT_ONCE: "count", Mode.AWAITED: "contains record metadata at __getitem__", Mode.STREAMED: "items __aiter__"},
+    renamed={"contains": "__contains__", "__aiter__": "__iter__"},
+)

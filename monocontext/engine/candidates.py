@@ -23,7 +23,7 @@ class Region:
     r"""Whether it is known to begin a line: a `\n` precedes it, or nothing does. False if its first frame is cut."""
     ends_line: bool
     r"""Whether its last character is known to be `\n`. False if its last frame is cut."""
-    frames: int  # the number of its frames
+    frame_count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,12 @@ class Narrowing:
     frames: int
     """The number of frames that filters covered; 0 without filters."""
     runs: list[tuple[int, int]] | None
-    """The frames in which a match may begin, as half-open runs of frame numbers in ascending order; None: all."""
+    """The frames in which a match may begin, as half-open runs of frame numbers in ascending order; None if a search
+    has to read all frames."""
     reason: str
     """Why `runs` is None; else empty."""
     dense_runs: list[tuple[int, int]] | None = None
-    """The same frames, if they are too dense for a search to skip others, and few enough to list."""
+    """The frames in which a match may begin, if `runs` is None because they are most of all frames."""
 
 
 class Candidates:
@@ -56,20 +57,23 @@ class Candidates:
         locate: Callable[[int], Frame],
         stats: SearchStats,
     ):
-        """`frame` returns the record of a frame by its number, `locate` by a character of the stored text."""
-        self.runs = runs  # half-open runs of frame numbers, in ascending order
+        """- `runs`: half-open runs of frame numbers, in ascending order
+        - `start`, `stop`: the characters in which the search looks
+        - `frame`: returns the record of a frame by its number, `locate`: by a character of the stored text
+        - `stats`: the counts of looked-at frames and hits
+        """
+        self.runs = runs
         self.start, self.stop = start, stop
-        """The characters in which the search looks."""
         self.ends_at_first = False  # whether the search looks for only one match
         self._frame = frame
         self._locate = locate
         self._stats = stats
         self._to_here: Callable[[int], int] = int  # maps an offset in the stored text to one in the derived text
         self._to_stored: Callable[[int], int] = int  # and back
-        self._last: Frame | None = None
+        self._last_hit: Frame | None = None  # the frame of the last match
 
     @property
-    def frames(self) -> int:
+    def frame_count(self) -> int:
         """The number of candidates."""
         return sum(stop - start for start, stop in self.runs)
 
@@ -78,7 +82,8 @@ class Candidates:
         return self.mapped(lambda character: character - characters, lambda character: character + characters)
 
     def mapped(self, to_here: Callable[[int], int], to_stored: Callable[[int], int]) -> Candidates:
-        """The same candidates for a derived text. The functions map offsets to its own and back, and are monotonic."""
+        """The same candidates for a text derived from this one. `to_here` maps offsets of this text to those of the
+        derived one, `to_stored` maps them back; both are monotonic."""
         result, inner_to_here, inner_to_stored = copy(self), self._to_here, self._to_stored
         result._to_here = lambda character: to_here(inner_to_here(character))
         result._to_stored = lambda character: inner_to_stored(to_stored(character))
@@ -88,20 +93,20 @@ class Candidates:
     def regions(self) -> Iterator[Region]:
         """The runs of candidates as ranges of characters, in order (1 GET for each index page of their ends)."""
         for first, stop in self.runs:
-            head, last = self._frame(first), self._frame(stop - 1)
-            before = self._frame(first - 1) if first else None
-            start, end = self._to_here(head.start), self._to_here(last.stop)
+            last = self._frame(stop - 1)
+            follows_line = first == 0 or bool(self._frame(first - 1).flags & ENDS_LINE)
+            start, end = self._to_here(self._frame(first).start), self._to_here(last.stop)
             yield Region(
-                max(start, self.start),
-                min(end, self.stop),
-                start >= self.start and (before is None or bool(before.flags & ENDS_LINE)),
-                end <= self.stop and bool(last.flags & ENDS_LINE),
-                stop - first,
+                start=max(start, self.start),
+                stop=min(end, self.stop),
+                begins_line=start >= self.start and follows_line,
+                ends_line=end <= self.stop and bool(last.flags & ENDS_LINE),
+                frame_count=stop - first,
             )
 
     def with_neighbours(self, within_line: bool) -> Candidates:
-        """These candidates, and the neighbouring frames that decide a match: the one before if it does not end a line,
-        the one after if a match may reach into it. They do not count as looked at."""
+        """These candidates, and the neighbouring frames that decide a match: the frame before if it does not end a
+        line, the frame after if a match may reach into it. Statistics do not count them."""
         runs: list[tuple[int, int]] = []
         for first, stop in self.runs:
             last = self._frame(stop - 1)
@@ -123,17 +128,17 @@ class Candidates:
     def record_match(self, character: int) -> None:
         """Record that a match begins at this character. Called in the order of the text, or backwards."""
         character = self._to_stored(character)
-        last = self._last
-        if last is None or not last.start <= character < last.stop:
-            self._last = self._locate(character)
+        frame = self._last_hit
+        if frame is None or not frame.start <= character < frame.stop:
+            self._last_hit = self._locate(character)
             self._stats.hits += 1
 
     def count_each(self, frames: Iterator[_T]) -> Iterator[_T]:
-        """These frames, each counted when the search receives it."""
+        """These frames, each counted as looked at when the search receives it."""
         for frame in frames:
             self.count_looked_at()
             yield frame
 
     def count_looked_at(self, frames: int = 1) -> None:
-        """Count candidates that the search received."""
+        """Count so many candidates as looked at."""
         self._stats.looked_at += frames

@@ -97,7 +97,7 @@ class FilterLookup:
             answer: FilterAnswer | Missing | None = self._remembered(query, within_line, section.first)
             if answer is None:
                 with LOCK:
-                    if needs_text and self._fetcher.cache.has_all(within):
+                    if needs_text and all(number in self._fetcher.cache for number in within):
                         return Narrowing(frames=0, runs=None, reason="all of the text is in memory")
                 answer = self._look_up(section, query, within_line, get_loaded, records)
             if isinstance(answer, Missing):

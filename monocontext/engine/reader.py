@@ -305,7 +305,7 @@ class Reader:
         with LOCK:
             search.searches += 1
             search.frames += frames
-            search.pruned += frames - result.frames
+            search.pruned += frames - result.frame_count
         return result
 
     def narrow(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Narrowing:

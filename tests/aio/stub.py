@@ -55,7 +55,7 @@ def stub() -> str:
     for owner in ("TextMethods", "LineMethods", "DocumentMethods"):
         rows = []
         for mode, words in getattr(methods, owner)._names.items():
-            for name in (word.partition("=")[0] for word in words.split()):
+            for name in words.split():
                 method = vars(getattr(methods, owner))[name]
                 prefix = "async def" if mode is methods.Mode.AWAITED else "def"
                 if isinstance(method, property):

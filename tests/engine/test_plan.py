@@ -51,7 +51,7 @@ def test_any_needs(wanted: list[FetchItem], at_once: int) -> None:
     rank = {need.key: number for number, need in enumerate(wanted)}
     first = [min(rank[need.key] for need in request.items) for request in requests]
     assert first == sorted(first), "what is wanted first is asked for first"
-    fewer = coalesce(wanted, at_once=at_once)
+    fewer = coalesce(wanted, most_requests=at_once)
     assert sorted(need.key for request in fewer for need in request.items) == keys  # type: ignore[type-var]
     assert len(fewer) <= len(requests)
     assert len(requests) > at_once or [one.items for one in fewer] == [one.items for one in requests]
@@ -80,9 +80,9 @@ def test_what_a_request_occupies() -> None:
 def test_where_requests_would_wait_for_each_other_wider_gaps_are_read_over() -> None:
     """100 needs of 10 KB, 200 KB apart: one request each while that many may run, few large ones when not."""
     apart = [item(number, "a", number * 200_000, 10_000) for number in range(100)]
-    assert len(coalesce(apart)) == len(coalesce(apart, at_once=100)) == 100
-    fewer = coalesce(apart, at_once=64)
+    assert len(coalesce(apart)) == len(coalesce(apart, most_requests=100)) == 100
+    fewer = coalesce(apart, most_requests=64)
     assert len(fewer) == math.ceil(100 / 6)  # six lie within the MiB of one part
     assert max(request.stored_bytes for request in fewer) <= PART_BYTES
     wide = [need._replace(offset=need.key * (8 * GAP_BYTES + 10_001)) for need in apart]  # type: ignore[operator]
-    assert len(coalesce(wide, at_once=1)) == 100, "a gap of more than 1 MiB is never read over"
+    assert len(coalesce(wide, most_requests=1)) == 100, "a gap of more than 1 MiB is never read over"

@@ -1,7 +1,7 @@
 """Cache decoded frames and pages: bounded in bytes, the least recently used is evicted first.
 
-Prefetched entries wait in a part of their own for their first use, and are evicted last: the read-ahead keeps to a
-share of the cache, and what it fetched first is wanted first.
+Prefetched entries wait in a part of their own for their first use, and are evicted last: the read-ahead fills only a
+share of the cache, and what it fetched first will be used first.
 
 Not thread-safe: callers hold `workers.LOCK`. An exception, such as an interrupt by the user, may end a change between
 any two lines. The entry is then lost, or in both parts, where its bytes count once. The sum of the bytes may then be
@@ -11,7 +11,7 @@ too high until it is added up again, after as many arrivals as there are entries
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from itertools import chain
 from typing import Protocol
 
@@ -74,11 +74,11 @@ class Cache:
 
     @property
     def expected_bytes(self) -> int:
-        """The bytes of prefetched entries that no caller has used."""
+        """The size of the prefetched entries that no caller has used."""
         return sum([entry.size_bytes for entry in self._expected.values()])
 
     def mark_expected(self, key: Hashable) -> bool:
-        """Keep a used entry as long as a prefetched one, since it is needed again. False if there is no used entry."""
+        """Keep a used entry as long as a prefetched one, since it is needed again. Returns whether there was one."""
         entry = self._used.get(key)
         if entry is not None:
             self._expected[key] = entry
@@ -100,10 +100,6 @@ class Cache:
     def __contains__(self, key: Hashable) -> bool:
         """Whether the cache has an entry. The check does not count as a use."""
         return key in self._used or key in self._expected
-
-    def has_all(self, keys: Iterable[Hashable]) -> bool:
-        """Whether the cache has all of these. The check does not count as a use."""
-        return all(key in self for key in keys)
 
     def __len__(self) -> int:
         return len(self._used) + len(self._expected)

@@ -16,10 +16,10 @@ from monocontext.records import NamedTuple, dataclass
 GAP_BYTES = 128 << 10
 """Read over a gap of up to this size rather than send two requests: a request costs 0.11 ms of the client's CPU, as
 much as it takes to receive 800 KiB. The gap delays the data after it by 1.5 ms at 90 MB/s."""
-WIDER = (1, 2, 4, 8)  # factors by which gaps grow while more requests are needed than may run (docs/decisions/006)
-FILTER_GAP_BYTES = 4 << 10  # the gap between blocks of a filter, which are small and far apart
-PART_BYTES = 1 << 20
-MAX_PART_BYTES = 8 << 20  # takes 90 ms at the 90 MB/s of one connection: three times the latency near the store
+GAP_FACTORS = (1, 2, 4, 8)  # gaps may be larger by these while more requests are needed than may run (decisions/006)
+FILTER_GAP_BYTES = 4 << 10  # the same for blocks of a filter, which are small and far apart
+PART_BYTES = 1 << 20  # the least size of the requests for a large read: takes 11 ms at the 90 MB/s of one connection
+MAX_PART_BYTES = 8 << 20  # takes 90 ms at that rate: three times the latency near the store
 FAN_OUT = 16  # requests into which a large read is split
 
 
@@ -27,7 +27,7 @@ class FetchItem(NamedTuple):
     """A stored byte range that a caller wants: a frame, an index page, a block of a filter."""
 
     key: Hashable
-    """Name in the cache. A frame: its number; an index page: ("page", its number); others: tuples likewise."""
+    """The key in the cache: the number of a frame, `("page", number)` of an index page, and the like."""
     object: str
     offset: int
     stored_bytes: int
@@ -57,10 +57,10 @@ class Priority(IntEnum):
 
 
 class Arrival:
-    """Something that threads wait for.
+    """An event that happens once, for which threads wait.
 
-    A `Future` waits with a `Condition`, which an exception in a waiting thread can leave locked; then the thread that
-    brings the result would wait for ever.
+    A `Future` or `Event` waits with a `Condition`, which an exception in a waiting thread can leave locked; then the
+    thread that brings the result would wait for ever.
     """
 
     __slots__ = ("_arrived", "is_done")
@@ -71,7 +71,7 @@ class Arrival:
         self._arrived.acquire()
 
     def arrive(self) -> None:
-        """Wake all that wait. Called once."""
+        """Wake all threads that wait. Called once."""
         self.is_done = True
         self._arrived.release()
 
@@ -85,7 +85,7 @@ class Arrival:
 class FetchRequest(Arrival):
     """One ranged GET, and the values of its items once they have arrived.
 
-    Whoever wants its values holds a reference and waits. A queued request to which nobody refers is never sent.
+    Callers that want its values hold a reference to it and wait. A queued request to which nobody refers is never sent.
     """
 
     __slots__ = (
@@ -112,7 +112,7 @@ class FetchRequest(Arrival):
         self.pid = os.getpid()  # the process whose threads carry it out: in the child of a fork it will never be done
 
     def finish(self, values: dict[Hashable, Any], error: BaseException | None) -> None:
-        """Set the values or the error, and wake all that wait. Called once, under the lock."""
+        """Set the values or the error, and wake all threads that wait. Called once, under the lock."""
         self.values, self.error = values, error
         self.arrive()
 
@@ -123,29 +123,28 @@ def part_bytes(total_bytes: int) -> int:
 
 
 def coalesce(
-    items: Iterable[FetchItem], most_bytes: int = MAX_PART_BYTES, at_once: int | None = None
+    items: Iterable[FetchItem], most_bytes: int = MAX_PART_BYTES, most_requests: int | None = None
 ) -> list[FetchRequest]:
     """Requests that cover the items, each item whole in one request, in the order in which `items` first names them.
 
     At most 2 * ceil(total / part_bytes(total)) requests for adjacent items (items are not cut, so a part may be half
     full), plus one for each object and each gap above the items' `gap_bytes`. No request is larger than `most_bytes`
-    unless a single item is. If that makes more than `at_once` requests, gaps of up to eight times the size are read
-    over.
+    unless a single item is. If that makes more than `most_requests`, gaps of up to eight times the size are read over.
     """
     wanted = list(items)
     rank = {id(item): i for i, item in enumerate(wanted)}
     ordered = sorted(wanted, key=lambda item: (item.object, item.offset))
-    limit = min(part_bytes(sum(item.stored_bytes for item in ordered)), most_bytes)
+    request_bytes = min(part_bytes(sum(item.stored_bytes for item in ordered)), most_bytes)
     groups: list[list[FetchItem]] = []
-    for factor in WIDER:
-        groups = _group(ordered, limit, factor)
-        if at_once is None or len(groups) <= at_once:
+    for factor in GAP_FACTORS:
+        groups = _group(ordered, request_bytes, factor)
+        if most_requests is None or len(groups) <= most_requests:
             break
     groups.sort(key=lambda group: min(rank[id(item)] for item in group))
-    return [FetchRequest(run[0].object, run[0].offset, max(map(_stop, run)), tuple(run)) for run in groups]
+    return [FetchRequest(group[0].object, group[0].offset, max(map(_stop, group)), tuple(group)) for group in groups]
 
 
-def _group(ordered: Iterable[FetchItem], most_bytes: int, gap_factor: int) -> list[list[FetchItem]]:
+def _group(ordered: Iterable[FetchItem], request_bytes: int, gap_factor: int) -> list[list[FetchItem]]:
     """The items, in order of their offsets, as one list for each request."""
     groups: list[list[FetchItem]] = []
     for item in ordered:
@@ -154,7 +153,7 @@ def _group(ordered: Iterable[FetchItem], most_bytes: int, gap_factor: int) -> li
             group
             and group[-1].object == item.object
             and item.offset - _stop(group[-1]) <= item.gap_bytes * gap_factor
-            and _stop(item) - group[0].offset <= most_bytes
+            and _stop(item) - group[0].offset <= request_bytes
         ):
             group.append(item)
         else:
@@ -163,4 +162,5 @@ def _group(ordered: Iterable[FetchItem], most_bytes: int, gap_factor: int) -> li
 
 
 def _stop(item: FetchItem) -> int:
+    """The byte of its object after an item."""
     return item.offset + item.stored_bytes

@@ -33,7 +33,7 @@ always released (tests/faults/test_interrupts.py).
 MAX_RUNNING = 64  # the most requests of one reader at once, enough for the 50 of one slice at 150 ms and 90 MB/s
 MAX_THREADS = 256  # the most threads for all readers: enough for the requests of four of them at `MAX_RUNNING`
 LOOK_SECONDS = 0.25  # a waiting caller checks again after this time: the thread that wakes it may be interrupted
-_IDLE_SECONDS = 2.0  # a thread ends after this many seconds without a job, so a burst of requests leaves few threads
+_IDLE_SECONDS = 2.0  # a thread ends after this many seconds without a job, so that a burst leaves few threads
 _BEGIN_SECONDS = 1.0  # a thread that has not begun after this many seconds counts as lost
 
 
@@ -41,7 +41,7 @@ class Call(threading.local):
     """The call that the current thread carries out."""
 
     raise_if_abandoned: Callable[[], None] = staticmethod(lambda: None)
-    """Called before and while the thread waits for data. Raises if nobody waits for the call any longer."""
+    """Called before and while the thread waits for data. Raises an error if nobody waits for the call any longer."""
 
 
 CALL = Call()
@@ -79,19 +79,19 @@ class Workers(Protocol):
 
 
 class Threads:
-    """A pool of at most `most` threads, started on demand.
+    """A pool of threads, started on demand.
 
     A job stays in the queue until the thread that runs it counts as running, and a thread ends only while the queue is
     empty, both under the lock. So no job is left without a thread, or behind a longer one while another may start.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, most_threads: int) -> None:
+        self._most_threads = most_threads
         self._jobs: deque[Callable[[], None]] = deque()
-        self._bell: SimpleQueue[None] = SimpleQueue()  # a call for each job, to wake a thread that waits
-        self._alive: set[int] = set()
-        self._running = 0
-        self._starting: deque[float] = deque()  # when each thread was started that has not begun yet
+        self._wake_ups: SimpleQueue[None] = SimpleQueue()  # one for each job, for which idle threads wait
+        self._alive: set[int] = set()  # the threads that have begun and not ended
+        self._running = 0  # the number of threads that run a job
+        self._starting: deque[float] = deque()  # for each thread that has not begun yet, when it was started
 
     def run(self, job: Callable[[], None]) -> None:
         """Run a job in a thread, or in the calling one if the system has no more threads. Raises `ContextClosed` while
@@ -103,12 +103,12 @@ class Threads:
             self._jobs.append(job)
             while self._starting and self._starting[0] < now - _BEGIN_SECONDS:
                 self._starting.popleft()
-            free = len(self._alive) - self._running + len(self._starting)
-            is_short = len(self._jobs) > free and len(self._alive) + len(self._starting) < self._most
-            if is_short:
+            threads = len(self._alive) + len(self._starting)
+            needs_thread = len(self._jobs) > threads - self._running and threads < self._most_threads
+            if needs_thread:
                 self._starting.append(now)
-        self._bell.put(None)
-        if is_short:
+        self._wake_ups.put(None)
+        if needs_thread:
             try:
                 _thread.start_new_thread(self._work, ())
             except RuntimeError:  # no more threads
@@ -144,7 +144,7 @@ class Threads:
                 if self._run_one():
                     continue
                 try:
-                    self._bell.get(timeout=_IDLE_SECONDS)
+                    self._wake_ups.get(timeout=_IDLE_SECONDS)
                 except Empty:
                     with LOCK:
                         if not self._jobs:
@@ -164,8 +164,11 @@ def run_in_thread(job: Callable[[], None]) -> None:
 
 
 def run_in_decoder(work: Callable[[], _T]) -> _T:
-    """Run work that allocates text in the one thread for it, and return its result. Each thread has a heap of its own,
-    where large texts leave gaps: a pass over 315 MB with a cache of 64 MiB takes 358 MB in many threads, 150 in one."""
+    """Run work that allocates text in the one thread for that, and return its result.
+
+    Each thread has a heap of its own, where large texts leave gaps: a pass over 315 MB with a cache of 64 MiB takes 358
+    MB of memory if many threads decode, 150 MB if one does.
+    """
     arrival = Arrival()
     results: list[_T] = []
     errors: list[BaseException] = []
@@ -173,7 +176,7 @@ def run_in_decoder(work: Callable[[], _T]) -> _T:
     def run() -> None:
         try:
             results.append(work())
-        except BaseException as error:  # raised by the waiting thread
+        except BaseException as error:  # the waiting thread raises it
             errors.append(error)
         arrival.arrive()
 
@@ -186,7 +189,7 @@ def run_in_decoder(work: Callable[[], _T]) -> _T:
 
 
 class ThreadWorkers:
-    """The threads of this process as the workers of some readers."""
+    """Workers that carry out requests in threads of this process."""
 
     now = staticmethod(time.monotonic)
 

@@ -66,7 +66,7 @@ def _scan_candidates(
     reached = pos
     for region in candidates.regions():
         start, stop = max(region.start - first, reached), region.stop - first
-        candidates.count_looked_at(region.frames)
+        candidates.count_looked_at(region.frame_count)
         if region.begins_line and 0 < start == region.start - first and plan.left == 1:
             text.assume_newline(start - 1)  # saves a read of the frame before
         for result, base in _scan_region(plan, text, limit, start, stop):

@@ -157,7 +157,7 @@ class _LinePass:
         """Search the lines from `_next_line` on. Returns False if it ends after a long line, with more to search."""
         span, offset = self._span, self._next_line
         only = self._candidates = span.candidates(self._linewise.query, offset, None, within_line=True)
-        is_eager = only is not None and only.frames <= EAGER_FRAMES and not self._is_bounded
+        is_eager = only is not None and only.frame_count <= EAGER_FRAMES and not self._is_bounded
         self._read_until, self._is_inside, self._open_line = offset, False, None
         regions = iter(()) if only is None else only.regions()
         for block in self._blocks(span.windows(offset, None, eager=is_eager, only=only, is_search=True)):
