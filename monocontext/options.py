@@ -40,7 +40,7 @@ class StoreOptions(ReachOptions, total=False):
 
 
 def validate_options(*options: type, error: type[TypeError] = TypeError) -> Callable[[Function], Function]:
-    """Decorate a function: an unknown keyword raises `error`, whose message names the nearest keyword.
+    """A decorator that checks the keywords of a function: an unknown one raises `error`, which names a similar one.
 
     `options` are the TypedDicts of the function's `**options`. Their keys become keywords in the function's signature.
     """
@@ -48,7 +48,7 @@ def validate_options(*options: type, error: type[TypeError] = TypeError) -> Call
     def decorate(function: Function) -> Function:
         code = function.__code__
         parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        keys = [key for kind in options for key in kind.__annotations__]
+        keys = [key for option_class in options for key in option_class.__annotations__]
         known = [name for name in (*parameters, *keys) if name not in ("self", "cls")]
         names = frozenset(known)
 
@@ -56,7 +56,7 @@ def validate_options(*options: type, error: type[TypeError] = TypeError) -> Call
         def checked(*arguments: Any, **keywords: Any) -> Any:
             for name in keywords:
                 if name not in names:
-                    hint = nearest(name, known) or f": options are {', '.join(known)}"
+                    hint = suggestion(name, known) or f": options are {', '.join(known)}"
                     raise error(f"unknown option {name!r}{hint}")
             return function(*arguments, **keywords)
 
@@ -67,9 +67,9 @@ def validate_options(*options: type, error: type[TypeError] = TypeError) -> Call
 
 
 class _WithOptions:
-    """The function that `inspect` finds behind a decorated one: its signature has the keys of `options` as keywords.
+    """The `__wrapped__` of a decorated function, whose signature has the keys of `options` as keywords.
 
-    The signature is made when it is needed, since `inspect` takes 5 ms to import.
+    The signature is computed when it is needed, since `inspect` takes 5 ms to import.
     """
 
     def __init__(self, function: Callable[..., Any], options: tuple[type, ...]) -> None:
@@ -82,13 +82,13 @@ class _WithOptions:
 
         result = signature(self.__wrapped__)
         own = [parameter for parameter in result.parameters.values() if parameter.kind is not Parameter.VAR_KEYWORD]
-        types = {name: item for kind in self._options for name, item in kind.__annotations__.items()}
+        types = {name: hint for options in self._options for name, hint in options.__annotations__.items()}
         keywords = [
             Parameter(
                 name, Parameter.KEYWORD_ONLY, default=...,
-                annotation=getattr(item, "__forward_arg__", None) or formatannotation(item),
+                annotation=getattr(hint, "__forward_arg__", None) or formatannotation(hint),
             )
-            for name, item in types.items()
+            for name, hint in types.items()
         ]  # fmt: skip
         return result.replace(parameters=[*own, *keywords])
 
@@ -96,20 +96,20 @@ class _WithOptions:
         return self.__wrapped__(*arguments, **options)
 
 
-def check_int(name: str, value: object, least: int, most: int | None = None) -> int:
+def check_int(name: str, value: object, minimum: int, maximum: int | None = None) -> int:
     """The value of an option as an int. Raises `TypeError` for another type, `ValueError` if it is out of bounds."""
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise TypeError(f"{name} must be an int, not {value!r}")
     number = index(value)
-    if most is not None and not least <= number <= most:
-        raise ValueError(f"{name} must be between {least:,} and {most:,}, not {number}")
-    if number < least:
-        raise ValueError(f"{name} must be at least {least}, not {number}")
+    if maximum is not None and not minimum <= number <= maximum:
+        raise ValueError(f"{name} must be between {minimum:,} and {maximum:,}, not {number}")
+    if number < minimum:
+        raise ValueError(f"{name} must be at least {minimum}, not {number}")
     return number
 
 
 def check_seconds(name: str, value: object) -> None:
-    """Raise `TypeError` or `ValueError` unless an option is `None` or a number of seconds of at least 0."""
+    """Raise `TypeError` or `ValueError` unless an option is `None` or a number of seconds that is at least 0."""
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, SupportsFloat):
@@ -118,9 +118,9 @@ def check_seconds(name: str, value: object) -> None:
         raise ValueError(f"{name} must be at least 0, not {value}")
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def suggestion(name: str, known: Iterable[str]) -> str:
     """The end of an error message, such as `: did you mean prefetch?`; empty if no known name is similar."""
     from difflib import get_close_matches
 
-    near = get_close_matches(name, list(known), 1)
-    return f": did you mean {near[0]}?" if near else ""
+    similar = get_close_matches(name, list(known), 1)
+    return f": did you mean {similar[0]}?" if similar else ""

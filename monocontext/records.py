@@ -1,10 +1,10 @@
-"""`dataclass`, `field`, `replace` and `NamedTuple` that define classes faster than those of the standard library.
+"""Define `dataclass`, `field`, `replace` and `NamedTuple`, which create classes faster than the standard library.
 
 The standard library's `dataclass` compiles up to six functions for each class (docs/decisions/022-records.md). This one
-compiles only `__init__`, when a class makes its first record. It supports slots (always), one base, `frozen`, `eq`,
-`KW_ONLY`, defaults and factories. To `copy`, `pickle`, and `fields`, `asdict` and `is_dataclass` of `dataclasses`, its
-classes are dataclasses. `NamedTuple` does not compile annotations, which takes `typing.NamedTuple` 2 ms for seven
-classes. Type checkers see the names of the standard library; at run time the end of this file binds them.
+compiles only `__init__`, when the first instance of a class is created. It supports slots (always), one base, `frozen`,
+`eq`, `KW_ONLY`, defaults and factories. `copy`, `pickle`, and `fields`, `asdict` and `is_dataclass` of `dataclasses`
+treat its classes as dataclasses. `NamedTuple` does not compile annotations, for which `typing.NamedTuple` takes 2 ms in
+seven classes. Type checkers see the names of the standard library; at run time the end of this file binds them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MISSING: Any = object()
 
 
 class _Field:
-    """A field of a record. Public as `field`."""
+    """A field of a record class: its default or factory, and where it counts. Public as `field`."""
 
     __slots__ = ("annotation", "compare", "default", "factory", "kw_only", "repr")
 
@@ -40,77 +40,79 @@ class _Field:
 
 
 def _dataclass(*, frozen: bool = False, slots: bool = True, eq: bool = True) -> Callable[[type], type]:
-    """The decorator of a record class."""
-    assert slots, "these classes have slots"
-    return lambda plain: _with_slots(plain, frozen, eq)
+    """A decorator that makes a record class. Public as `dataclass`, with parameters as in `dataclasses`."""
+    assert slots, "these classes always have slots"
+    return lambda cls: _with_slots(cls, frozen, eq)
 
 
 def _replace(record: Any, /, **changes: Any) -> Any:
-    """A copy of `record` with other values for some fields."""
+    """A copy of `record` with other values for some fields. Public as `replace`."""
     names = _fields_of(record.__class__)
     if not names:
-        raise TypeError(f"{record!r} is not a record")
+        raise TypeError(f"replace() takes an instance of a record class, not {record!r}")
     return record.__class__(**{name: getattr(record, name) for name in names} | changes)
 
 
 class _LazyAttribute:
-    """`__dataclass_fields__` or `__dataclass_params__` (which Dask reads) of a class, made at the first use."""
+    """The attribute `__dataclass_fields__` or `__dataclass_params__` (which Dask reads) of a class. Its value is that
+    of an equal class of the standard library, which is created when the attribute is first read."""
 
     def __init__(self, name: str, fields: dict[str, _Field], **parameters: bool) -> None:
         self.name = name
         self.fields = fields
         self._parameters = parameters
-        self._made: Any = None
+        self._value: Any = None
 
     def __get__(self, record: object, cls: type) -> Any:
-        if self._made is None:
-            self._made = getattr(self._twin(cls), self.name)
-        return self._made
+        if self._value is None:
+            self._value = getattr(self._standard_class(cls), self.name)
+        return self._value
 
-    def _twin(self, cls: type) -> Any:
+    def _standard_class(self, cls: type) -> Any:
         """A dataclass of the standard library with the same fields."""
         import dataclasses
 
         annotations = {name: field.annotation for name, field in self.fields.items()}
-        twin: Any = type(cls.__name__, (), {"__annotations__": annotations, "__module__": cls.__module__})
+        result: Any = type(cls.__name__, (), {"__annotations__": annotations, "__module__": cls.__module__})
         for name, item in self.fields.items():
-            value: dict[str, Any] = {"compare": item.compare, "repr": item.repr, "kw_only": item.kw_only}
+            options: dict[str, Any] = {"compare": item.compare, "repr": item.repr, "kw_only": item.kw_only}
             if item.factory is not None:
-                value["default_factory"] = item.factory
+                options["default_factory"] = item.factory
             elif item.default is not _MISSING:
-                value["default"] = item.default
-            setattr(twin, name, dataclasses.field(**value))
-        return dataclasses.dataclass(twin, **self._parameters)
+                options["default"] = item.default
+            setattr(result, name, dataclasses.field(**options))
+        return dataclasses.dataclass(result, **self._parameters)
 
 
 def _fields_of(cls: type) -> dict[str, _Field]:
-    """The fields of a class, or of its nearest base that is a record; empty if there is none."""
-    for item in cls.__mro__:
-        if "__dataclass_fields__" in vars(item):
-            result = vars(item)["__dataclass_fields__"]
-            return result.fields if isinstance(result, _LazyAttribute) else {}
+    """The fields of a class, or of its nearest base that is a record class; empty if there is none."""
+    for base in cls.__mro__:
+        if "__dataclass_fields__" in vars(base):
+            attribute = vars(base)["__dataclass_fields__"]
+            return attribute.fields if isinstance(attribute, _LazyAttribute) else {}
     return {}
 
 
-def _with_slots(plain: type, frozen: bool, eq: bool) -> type:
-    """A new class like `plain`, with the annotated names as slots and the methods of a dataclass."""
-    body = {name: value for name, value in vars(plain).items() if name not in ("__dict__", "__weakref__")}
-    own = _take_fields(plain.__qualname__, body)
-    fields = _fields_of(plain.__bases__[0]) | own
-    about = {
+def _with_slots(written: type, frozen: bool, eq: bool) -> type:
+    """A class like `written`, with its annotated names as slots and with the methods of a dataclass."""
+    body = {name: value for name, value in vars(written).items() if name not in ("__dict__", "__weakref__")}
+    own_fields = _take_fields(written.__qualname__, body)
+    fields = _fields_of(written.__bases__[0]) | own_fields
+    attributes = {
         "__dataclass_fields__": _LazyAttribute("__dataclass_fields__", fields),
         "__dataclass_params__": _LazyAttribute("__dataclass_params__", fields, frozen=frozen, eq=eq, slots=True),
         "__match_args__": tuple(name for name, field in fields.items() if not field.kw_only),
-        "__qualname__": plain.__qualname__,
-        "__slots__": tuple(own),
+        "__qualname__": written.__qualname__,
+        "__slots__": tuple(own_fields),
     }
-    cls = type(plain)(plain.__name__, plain.__bases__, _methods(fields, frozen, eq) | body | about)
+    cls = type(written)(written.__name__, written.__bases__, _methods(fields, frozen, eq) | body | attributes)
     cls.__init__ = _LazyInitializer(cls, fields, frozen)  # type: ignore[misc]
     return cls
 
 
 def _take_fields(class_name: str, body: dict[str, Any]) -> dict[str, _Field]:
-    """The fields that the body of a class annotates; their defaults are taken out of it, where slots will be."""
+    """The fields that the body of a class annotates. Removes their defaults from the body, where slots take their
+    names."""
     fields: dict[str, _Field] = {}
     kw_only = False
     for name, annotation in body["__annotations__"].items():
@@ -127,21 +129,27 @@ def _take_fields(class_name: str, body: dict[str, Any]) -> dict[str, _Field]:
 
 
 class _LazyInitializer:
-    """The `__init__` of a record class until its first use, which puts a compiled function in its place: half of the
-    classes of a first slice never make a record. If two threads compile it, their functions are the same."""
+    """The `__init__` of a record class until its first use, which replaces it by a compiled function: half of the
+    classes of a first slice never have an instance. If two threads compile it, their functions are the same."""
 
     def __init__(self, cls: type, fields: dict[str, _Field], frozen: bool) -> None:
         self._cls, self._fields, self._frozen = cls, fields, frozen
 
     def __get__(self, record: object, cls: type) -> Any:
-        created = self._cls.__init__ = _initializer(self._cls, self._fields, self._frozen)  # type: ignore[misc]
-        return created.__get__(record, cls)
+        compiled = self._cls.__init__ = _compile_init(self._cls, self._fields, self._frozen)  # type: ignore[misc]
+        return compiled.__get__(record, cls)
 
 
-def _initializer(cls: type, fields: dict[str, _Field], frozen: bool) -> Any:
-    """The `__init__` of a record, compiled from its source."""
+def _compile_init(cls: type, fields: dict[str, _Field], frozen: bool) -> Any:
+    """The `__init__` of a record class, compiled from source such as this one, of a frozen class:
+
+    def __init__(self, x, y=_default_y, *, names=_MISSING):
+        _set_x(self, x)
+        _set_y(self, y)
+        _set_names(self, _make_names() if names is _MISSING else names)
+    """
     scope: dict[str, Any] = {"_MISSING": _MISSING}
-    by_place, by_name = ["self"], list[str]()
+    positional, keyword_only = ["self"], list[str]()
     body = []
     for name, item in fields.items():
         parameter = value = name
@@ -151,7 +159,7 @@ def _initializer(cls: type, fields: dict[str, _Field], frozen: bool) -> Any:
         elif item.default is not _MISSING:
             scope[f"_default_{name}"] = item.default
             parameter = f"{name}=_default_{name}"
-        (by_name if item.kw_only else by_place).append(parameter)
+        (keyword_only if item.kw_only else positional).append(parameter)
         if frozen:
             scope[f"_set_{name}"] = getattr(cls, name).__set__
             body.append(f" _set_{name}(self, {value})")
@@ -159,22 +167,22 @@ def _initializer(cls: type, fields: dict[str, _Field], frozen: bool) -> Any:
             body.append(f" self.{name} = {value}")
     if hasattr(cls, "__post_init__"):
         body.append(" self.__post_init__()")
-    parameters = ", ".join([*by_place, "*", *by_name] if by_name else by_place)
+    parameters = ", ".join([*positional, "*", *keyword_only] if keyword_only else positional)
     exec(f"def __init__({parameters}):\n" + "\n".join(body), scope)  # as `dataclasses` does
-    created = scope["__init__"]
-    created.__qualname__ = f"{cls.__qualname__}.__init__"
-    created.__module__ = cls.__module__
-    created.__annotations__ = {name: field.annotation for name, field in fields.items()} | {"return": "None"}
-    return created
+    compiled = scope["__init__"]
+    compiled.__qualname__ = f"{cls.__qualname__}.__init__"
+    compiled.__module__ = cls.__module__
+    compiled.__annotations__ = {name: field.annotation for name, field in fields.items()} | {"return": "None"}
+    return compiled
 
 
 def _methods(fields: dict[str, _Field], frozen: bool, eq: bool) -> dict[str, Any]:
-    """The other methods of a record, by name."""
+    """The methods of a record class other than `__init__`, by name."""
     compared = attrgetter(*(name for name, field in fields.items() if field.compare))
-    display = [name for name, field in fields.items() if field.repr]
+    shown = [name for name, field in fields.items() if field.repr]
 
     def __repr__(self: Any) -> str:
-        return f"{self.__class__.__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in display)})"
+        return f"{self.__class__.__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     def __eq__(self: Any, other: object) -> Any:
         if other.__class__ is not self.__class__:
@@ -208,7 +216,7 @@ def _frozen(message: str) -> AttributeError:
 
 
 def _state(self: Any) -> list[Any]:
-    """The state for `pickle`, as in dataclasses, so that pickles of older versions load here and ours load there."""
+    """The state for `pickle`, which is that of a dataclass: earlier versions stored it so, and can load ours."""
     return [getattr(self, name) for name in _fields_of(self.__class__)]
 
 
@@ -224,11 +232,11 @@ class _NamedTupleType(type):
         annotations = written["__annotations__"]
         defaults = [written[field] for field in annotations if field in written]
         make: Any = namedtuple  # type checkers accept only literals
-        created: type = make(name, annotations, defaults=defaults, module=written["__module__"])
-        for item, value in written.items():
-            if item not in annotations:
-                setattr(created, item, value)
-        return created
+        result: type = make(name, annotations, defaults=defaults, module=written["__module__"])
+        for attribute, value in written.items():
+            if attribute not in annotations:
+                setattr(result, attribute, value)
+        return result
 
 
 if not TYPE_CHECKING:

@@ -11,7 +11,7 @@ import click
 
 from monocontext.cli import printing
 from monocontext.cli.parameters import make_command
-from monocontext.options import nearest
+from monocontext.options import suggestion
 
 SHARED = ("quiet", "verbose")  # the options of a program that each of its commands takes too
 
@@ -51,7 +51,7 @@ class CommandGroup(click.Group):
         """Find the command that the first word names. The error for an unknown word suggests the nearest command."""
         names = self.list_commands(ctx)
         if args[0] not in names and not args[0].startswith("-") and not ctx.resilient_parsing:
-            near = nearest(args[0], names) or f": commands are {', '.join(names)}"
+            near = suggestion(args[0], names) or f": commands are {', '.join(names)}"
             ctx.fail(f"no command {args[0]!r}{near}")
         return super().resolve_command(ctx, args)
 

@@ -22,7 +22,7 @@ from monocontext.errors import InvalidParameters, MonocontextError, NotFound, To
 from monocontext.mcp.catalog import MEMORY, Served
 from monocontext.mcp.progress import Progress, begin_call
 from monocontext.mcp.tools import Tools
-from monocontext.options import nearest
+from monocontext.options import suggestion
 from monocontext.text_tools.arguments import check_arguments
 from monocontext.text_tools.outputs import Text, ToolReply
 from monocontext.text_tools.replies import fit_error, slice_reply
@@ -140,7 +140,7 @@ def _describe(name: str, function: Callable[..., Any]) -> types.Tool:
 async def _call(functions: Mapping[str, Callable[..., Any]], name: str, arguments: dict[str, Any]) -> str:
     """Call a tool. One that is not `async` runs in a thread, which goes on if the call is cancelled."""
     if name not in functions:
-        raise ToolRefusal(f"Unknown tool: {name}{nearest(name, functions) if len(name) <= _MOST_TYPO else ''}")
+        raise ToolRefusal(f"Unknown tool: {name}{suggestion(name, functions) if len(name) <= _MOST_TYPO else ''}")
     call = partial(functions[name], **check_arguments(name, functions[name], arguments))
     is_async = inspect.iscoroutinefunction(functions[name])
     reply: str = await (call() if is_async else anyio.to_thread.run_sync(call, abandon_on_cancel=True))

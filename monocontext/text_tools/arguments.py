@@ -11,7 +11,7 @@ from types import NoneType
 from typing import Any, get_args
 
 from monocontext.errors import ToolRefusal
-from monocontext.options import nearest
+from monocontext.options import suggestion
 
 _KINDS = {str: "a string", int: "an integer", float: "a number", bool: "true or false", NoneType: "null"}
 _INTEGER = re.compile(r"[+-]?[0-9]{1,4000}\Z")
@@ -32,7 +32,7 @@ def check_arguments(tool: str, work: Callable[..., Any], arguments: Mapping[str,
     parameters = inspect.signature(work).parameters
     for name in arguments:
         if name not in parameters:
-            near = nearest(name, parameters) if len(name) <= _NEAR_NAME else ""
+            near = suggestion(name, parameters) if len(name) <= _NEAR_NAME else ""
             takes = f"it takes {', '.join(parameters)}" if parameters else "it takes none"
             raise ToolRefusal(f"{tool} has no argument {name!r}{near or f': {takes}'}")
     for name, parameter in parameters.items():

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 from monocontext.engine.documents import DocumentTable
 from monocontext.format.documents import Document
-from monocontext.options import nearest
+from monocontext.options import suggestion
 from monocontext.text.source import Span, StoredSource
 
 Text = TypeVar("Text")
@@ -180,5 +180,5 @@ class UnknownDocument(KeyError):
         near = ""
         if isinstance(name, str) and self._documents.count <= _SEARCHED:
             in_folder = next((document for document in self._documents if document.endswith(f"/{name}")), None)
-            near = f": did you mean {in_folder}?" if in_folder else nearest(name, self._documents)
+            near = f": did you mean {in_folder}?" if in_folder else suggestion(name, self._documents)
         return f"no document {name!r}{near}"
