@@ -167,5 +167,5 @@ def test_annotations_that_are_not_known_are_refused(annotation: str) -> None:
 
 def test_only_records_are_replaced(both: tuple[ModuleType, ModuleType]) -> None:
     for other in (both[1].Pair(1, 2), "text"):
-        with pytest.raises(TypeError, match="is not a record"):
+        with pytest.raises(TypeError, match="an instance of a record class"):
             records.replace(other, left=3)

@@ -37,7 +37,7 @@ UNDER_WAY_BYTES = 16 << 20
 """The most bytes in flight, as 100 MB/s transfer in a round trip of 150 ms; on a faster link, half a second of it."""
 STALE_READS = 64  # after so many reads without room for a guess, unused prefetched data is no longer expected
 MOST_PLANS = 1024  # a worker, which is not trusted, may make a plan by each of its requests
-MOST_HITS = 32  # the hits that are remembered: a model looks at the first ones, not at ten thousand
+_MOST_HITS = 32  # the hits that are remembered: a model looks at the first ones, not at ten thousand
 HIT_WINDOW = 10_000  # characters on either side of a hit: models read 300 to 1500 at first, then up to 9000
 CANDIDATES_BYTES = 8 << 20  # the most text of a search's candidates that is fetched ahead
 FIRST_MATCH_BYTES = 512 << 10  # the same for a search for one match: two usual frames, since the first may have none
@@ -144,7 +144,7 @@ class ReadAhead:
 
     def note_hit(self, character: int) -> None:
         """Remember a hit of a search, since a window around it is likely read next."""
-        if self.follows_reads and len(self._hits) < MOST_HITS:
+        if self.follows_reads and len(self._hits) < _MOST_HITS:
             self._hits[character - HIT_WINDOW, character + HIT_WINDOW] = None
 
     # -- routes --------------------------------------------------------------------------------------------------------
