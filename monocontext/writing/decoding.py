@@ -1,36 +1,22 @@
-"""Options for reading input: decode bytes into UTF-8, unpack compressed ones, and tell text from what is none."""
+"""Tell text from other files by the first bytes, and decode it into UTF-8. Defines the options for reading input."""
 
 from __future__ import annotations
 
-import bz2
 import codecs
-import gzip
-import lzma
 import re
 import warnings
-import zlib
-from collections.abc import Callable
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import IO, Any, Literal, TypedDict
-
-from zstandard import ZstdDecompressor, ZstdError
 
 from monocontext.errors import InvalidText
 from monocontext.globs import Globs
 from monocontext.records import dataclass, field
+from monocontext.writing.compression import DamagedCompression, DecompressedFile
 
-PIECE_BYTES = 1 << 20  # the number of bytes that one read of a file or stream returns
-HEAD_BYTES = 8_000  # the first bytes of a file, which decide whether it is binary, as in git
-_PACKED_BYTES = 4 << 10  # the compressed bytes that are decoded at once: they may hold 100 MB of text
-_CONTROL = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f]")  # bytes that no text has in an encoding that extends ASCII
-
-_PACKED: dict[bytes, tuple[str, Callable[[IO[bytes]], Any]]] = {
-    rb"\x1f\x8b\x08": ("gzip", lambda file: gzip.GzipFile(fileobj=file)),
-    rb"\x28\xb5\x2f\xfd|[P-_]\*M\x18": ("zstd", lambda file: _Streams(file, ZstdDecompressor().decompressobj)),
-    rb"BZh[1-9](1AY&SY|\x17rE8P\x90)": ("bzip2", lambda file: _Streams(file, bz2.BZ2Decompressor)),
-    rb"\xfd7zXZ\x00": ("xz", lambda file: _Streams(file, partial(lzma.LZMADecompressor, lzma.FORMAT_XZ))),
-}
-"""Compressed files that are read as the text in them, by their first bytes."""
+PIECE_BYTES = 1 << 20  # the most bytes of one read of a file or stream
+HEAD_BYTES = 8_000  # the length of the beginning that decides whether a file is binary, as in git
+_CONTROL = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f]")  # control bytes of no text: not a tab, newline or escape
 _KINDS = {
     rb"%PDF-": "a PDF",
     rb"PK\x03\x04": "a zip archive or an office file",
@@ -41,7 +27,14 @@ _KINDS = {
     rb"SQLite format 3\x00": "a database",
     rb"7z\xbc\xaf|Rar!\x1a|\x04\x22\x4d\x18": "an archive",
 }
-"""What a file is that is no text, by its first bytes. A remedy such as another encoding would store noise."""
+"""Regular expressions for the first bytes of files that no encoding turns into text, and what these files are."""
+_COMPRESSED = {
+    "gzip": rb"\x1f\x8b\x08",
+    "zstd": rb"\x28\xb5\x2f\xfd|[P-_]\*M\x18",  # a frame, or one that is to be skipped
+    "bzip2": rb"BZh[1-9](1AY&SY|\x17rE8P\x90)",  # a block, or the end of an empty stream
+    "xz": rb"\xfd7zXZ\x00",
+}
+"""Regular expressions for the first bytes of compressed files, by the compression."""
 
 HEADER = "=== FILE: {path} ===\n"  # the line before each file of a directory, by default
 HIDDEN = (".*",)  # the globs of hidden files and folders
@@ -68,38 +61,39 @@ class InputOptions:
 
     encoding: str = "utf-8"
     errors: str = "strict"
-    """What to do with bytes that are not text: `replace` puts U+FFFD in their place. `strict` refuses a file that is
-    named by itself; one that is found in a folder is left out and named."""
+    """What to do with bytes that are invalid in the encoding. `replace` stores U+FFFD in their place; `strict` raises
+    `InvalidText` for a file that the caller names, and leaves out a file of a folder, with a note."""
     header: str = HEADER
-    """Line before each file of a directory; `{path}` is relative to that directory. Empty: no line."""
+    """The line before each file of a directory, with its path below that directory for `{path}`. Empty: no line."""
     include: tuple[str, ...] = ()
-    """Globs of a directory's files to take, as in `.gitignore` (`globs`): `*.{py,md}`, `src/**`. Empty: all."""
+    """Globs of the files to read from a directory, as in `.gitignore` (`globs`): `*.{py,md}`, `src/**`. Empty: all."""
     exclude: tuple[str, ...] = ()
     """Globs of files and folders to leave out; they come after those of `include`."""
     ignored: bool = False
-    """Also take files that git ignores, in a folder of a git repository."""
+    """Whether to read files that git ignores too, in a folder of a git repository."""
     follow_links: bool = False
-    """Take files and folders that links in a directory lead to, also outside it. Else links are left out and named."""
+    """Whether to follow links in a directory, also out of it. If not, they are left out, with a note."""
     note: Callable[[str], None] = field(default=lambda text: warnings.warn(text, stacklevel=2))
-    """Called with a line for each change or omission: a byte order mark, links, binary files. By default it warns."""
+    """Called with a line about each change or omission, such as a byte order mark, a link or a binary file. By default,
+    the line is a warning."""
 
     def __post_init__(self) -> None:
         if self.errors not in ("strict", "replace"):
             raise ValueError(f"errors must be 'strict' or 'replace', not {self.errors!r}")
         try:
-            "".encode(self.encoding)  # a look-up would find rot13, base64 and their like too, which give no text
+            "".encode(self.encoding)  # `codecs.lookup` would also accept rot13 and base64, which do not decode text
         except (LookupError, UnicodeError):
             raise ValueError(f"unknown encoding {self.encoding!r}") from None
         for name in ("include", "exclude"):
             if isinstance(value := getattr(self, name), str):  # each character would be a glob, `*` among them
                 raise TypeError(f"{name} must be a list of globs, not a str: write {name}=[{value!r}]")
-        self.selects("")  # so that a wrong glob is an error here
+        self.selects("")  # raises the error of an invalid glob here, before anything is read
 
     def selects(self, relative: str) -> bool:
-        """Whether a file of a directory is taken, by its path below that directory."""
+        """Whether to read the file of a directory with this path below it."""
         if not self.include and not self.exclude:
             return True
-        if not self.include and self.exclude == HIDDEN:  # without globs, which take 15 ms to load
+        if not self.include and self.exclude == HIDDEN:  # the usual case, without globs, which take 15 ms to load
             return "/." not in f"/{relative}"
         return _globs(tuple(self.include), tuple(self.exclude)).select(relative)
 
@@ -120,59 +114,99 @@ class NotText(InvalidText):
         return InvalidText, (str(self),)
 
 
-class Decoder:
-    """Decodes one stream piece by piece, and drops its byte order mark with a note."""
+class WrongEncoding(NotText):
+    """A stream is not text in the encoding that was given, but may be text in another."""
 
-    def __init__(self, name: str, reading: InputOptions, start: int = 0):
-        """`name` is that of the stream in messages; `start` the offset in it, in bytes, of the first piece."""
-        self._name = name
-        self._reading = reading
+
+def decode_file(file: IO[bytes], label: str, reading: InputOptions, *, may_be_binary: bool) -> Iterator[Utf8]:
+    """Yield the text of a file that is open at its beginning, and may be compressed. `label` is its name in messages.
+
+    Raises `NotText`, before the first piece for what the first bytes show. With `may_be_binary`, control characters are
+    text, if the file is not compressed.
+    """
+    stream: IO[bytes] | DecompressedFile = file
+    data = file.read(PIECE_BYTES)
+    compression = compression_of(data)
+    try:
+        if compression:
+            file.seek(0)
+            stream = DecompressedFile(file, compression)
+            data = stream.read(PIECE_BYTES)
+        refuse_known_kinds(label, data)
+        is_suspect = not may_be_binary or compression
+        if is_suspect and not wide_encoding(data, reading.encoding) and is_binary(data, reading.encoding):
+            raise NotText(label, "binary", "convert it to text first")
+        decoder = Decoder(label, reading)
+        while data:
+            yield decoder.feed(data)
+            data = stream.read(PIECE_BYTES)
+        yield decoder.feed(b"", final=True)
+    except DamagedCompression as error:
+        raise NotText(label, str(error)) from None
+
+
+class Decoder:
+    """Decodes a stream piece by piece, and drops its byte order mark with a note."""
+
+    def __init__(self, label: str, reading: InputOptions, offset_bytes: int = 0):
+        """`label` is the name of the stream in messages, `offset_bytes` the offset of the first piece in the stream."""
+        self._label, self._note, self._encoding = label, reading.note, reading.encoding
         errors = "replace" if reading.errors == "replace" else "strict"
         self._decoder = codecs.getincrementaldecoder(reading.encoding)(errors)
         self._is_utf8 = codecs.lookup(reading.encoding).name == "utf-8"
-        self._read_bytes = start
-        self._begun = start > 0
+        self._offset_bytes = offset_bytes  # of the next piece
+        self._has_begun = offset_bytes > 0  # whether the first character, perhaps a byte order mark, was read
 
     def feed(self, data: bytes, final: bool = False) -> Utf8:
-        """Decode the next piece up to its last whole character, which ends the `final` one. Raises `InvalidText`."""
-        pending = self._decoder.getstate()[0]  # the beginning of a character
-        encoding = self._reading.encoding
-        if self._begun and self._is_utf8 and not pending and data.isascii():  # a tenth of the time of an upload
-            self._read_bytes += len(data)
+        """The text of the next piece. A character that it begins but does not end goes into the text of the piece after
+        it; in the `final` piece it is an error. Raises `NotText`, or `InvalidText` for text that is not Unicode."""
+        pending = self._decoder.getstate()[0]  # the first bytes of a character
+        if self._has_begun and self._is_utf8 and not pending and data.isascii():  # saves a tenth of an upload's time
+            self._offset_bytes += len(data)
             return data, len(data)
-        if not self._begun and not self._read_bytes and (wide := unexpected_wide(data, encoding)):
-            raise NotText(self._name, f"looks like {wide[:6].upper()}, not {encoding}", f"give encoding={wide!r}")
+        if not self._has_begun and not self._offset_bytes and (wide := wide_encoding(data, self._encoding)):
+            looks = f"looks like {wide[: len('utf-16')].upper()}, not {self._encoding}"
+            raise WrongEncoding(self._label, looks, f"give encoding={wide!r}")
         try:
             text = self._decoder.decode(data, final)
         except UnicodeDecodeError as error:
-            offset = self._read_bytes - len(pending) + error.start
-            result = error.object[error.start : error.start + 1].hex()
-            raise NotText(
-                self._name,
-                f"not {encoding} at byte {offset}",
-                "give its encoding, or replace what is not text (errors='replace')",
-                f" (0x{result}): {error.reason}",
-            ) from None
+            invalid = f"not {self._encoding} at byte {self._offset_bytes - len(pending) + error.start}"
+            details = f" (0x{error.object[error.start]:02x}): {error.reason}"
+            remedy = "give its encoding, or replace what is not text (errors='replace')"
+            raise WrongEncoding(self._label, invalid, remedy, details) from None
         except UnicodeError as error:  # an error of the whole stream, such as UTF-16 without its byte order mark
             reason = " ".join(str(error).split())
-            raise NotText(self._name, f"not {encoding}: {reason}", "give its encoding") from None
-        self._read_bytes += len(data)
-        if text and not self._begun:
-            self._begun = True
+            raise WrongEncoding(self._label, f"not {self._encoding}: {reason}", "give its encoding") from None
+        self._offset_bytes += len(data)
+        if text and not self._has_begun:
+            self._has_begun = True
             if text[0] == "\ufeff":
-                self._reading.note(f"{self._name}: dropped a byte order mark")
+                self._note(f"{self._label}: dropped a byte order mark")
                 text = text[1:]
         try:
             return text.encode(), len(text)
-        except UnicodeEncodeError as error:  # encodings such as `unicode_escape` can give half a character
-            code = ord(text[error.start])
+        except UnicodeEncodeError as error:  # encodings such as `unicode_escape` can yield half a surrogate pair
+            surrogate = f"U+{ord(text[error.start]):04X}"
             raise InvalidText(
-                f"text: the encoding gave a lone surrogate U+{code:04X}, which UTF-8 cannot represent"
+                f"{self._label}: {self._encoding} decodes to a lone surrogate {surrogate}, which UTF-8 cannot encode"
             ) from None
+
+
+def compression_of(head: bytes) -> str:
+    """The compression of a file with this beginning, such as "gzip"; empty for a file that is not compressed."""
+    return next((name for name, pattern in _COMPRESSED.items() if re.match(pattern, head)), "")
+
+
+def refuse_known_kinds(label: str, head: bytes) -> None:
+    """Raise `NotText` if a file with this beginning is of a kind that no encoding turns into text."""
+    for pattern, kind in _KINDS.items():
+        if re.match(pattern, head, re.DOTALL):
+            raise NotText(label, kind, "convert it to text first")
 
 
 def is_binary(head: bytes, encoding: str) -> bool:
     """Whether a file with this beginning is binary: it has a NUL, or control bytes and no valid encoding."""
+    head = head[:HEAD_BYTES]
     if "a".encode(encoding) != b"a" or not _CONTROL.search(head):
         return False
     if b"\0" in head:
@@ -184,64 +218,17 @@ def is_binary(head: bytes, encoding: str) -> bool:
     return False
 
 
-def unexpected_wide(head: bytes, encoding: str) -> str:
-    """The encoding of a file that begins with `head` if that is UTF-16 or UTF-32, and `encoding` extends ASCII; else
-    empty. It may be valid UTF-8, with a NUL next to each letter, in which no search finds a word."""
-    if "a".encode(encoding) != b"a":
+def wide_encoding(head: bytes, expected: str) -> str:
+    """`utf-16`, `utf-32` or a variant if a file with this beginning seems to have it, not the `expected` encoding; else
+    empty. Such a file may be valid UTF-8, with a NUL next to each letter, in which no search finds a word."""
+    if "a".encode(expected) != b"a":
         return ""
     if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         return "utf-32"
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and encoding.lower().startswith("utf"):
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and expected.lower().startswith("utf"):
         return "utf-16"
     head = head[:HEAD_BYTES]
     for name, zeros, letters in (("utf-16-le", head[1::2], head[::2]), ("utf-16-be", head[::2], head[1::2])):
         if len(head) >= 8 and 10 * zeros.count(0) > 9 * len(zeros) and b"\0" not in letters:
             return name
     return ""
-
-
-def kind_of_file(head: bytes) -> str:
-    """The kind of a file that begins with `head`, if it is known not to be text; else empty."""
-    return next((kind for magic, kind in _KINDS.items() if re.match(magic, head, re.DOTALL)), "")
-
-
-def packed_by(head: bytes) -> str:
-    """The compression of a file with this beginning; empty for none that is read."""
-    return next((name for magic, (name, _) in _PACKED.items() if re.match(magic, head)), "")
-
-
-class Unpacked:
-    """Reads the text of a compressed file that is open at its beginning."""
-
-    def __init__(self, file: IO[bytes], packing: str, name: str) -> None:
-        """`packing`: as `packed_by` found it. `name`: that of the file in messages."""
-        self._file = next(reader(file) for kind, reader in _PACKED.values() if kind == packing)
-        self._packing, self._name = packing, name
-
-    def read(self, size: int) -> bytes:
-        """Read up to `size` bytes. Raises `NotText` for damaged data, also for data that breaks off."""
-        try:
-            return bytes(self._file.read(size))
-        except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError, ZstdError) as error:
-            raise NotText(self._name, f"damaged {self._packing} data: {error}") from None
-
-
-class _Streams:
-    """Reads compressed streams. Unlike the readers of `bz2`, `lzma` and `zstandard`, it detects damaged ends."""
-
-    def __init__(self, file: IO[bytes], decompressor: Callable[[], Any]) -> None:
-        self._file, self._decompressor = file, decompressor
-        self._stream = decompressor()
-
-    def read(self, size: int) -> bytes:
-        text = bytearray()
-        while len(text) < size:
-            data = self._stream.unused_data or self._file.read(_PACKED_BYTES)
-            if self._stream.eof:
-                if not data:
-                    break
-                self._stream = self._decompressor()
-            elif not data:
-                raise EOFError("it breaks off")
-            text += self._stream.decompress(data)
-        return bytes(text)

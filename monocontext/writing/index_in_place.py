@@ -24,7 +24,7 @@ from monocontext.stores.local import LocalStore
 from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import ObjectInfo, Store, describe_left_out, get_bounded, list_usable
 from monocontext.writing.commit import Staged
-from monocontext.writing.decoding import HEAD_BYTES, Decoder, InputOptions, NotText, kind_of_file, packed_by
+from monocontext.writing.decoding import Decoder, InputOptions, NotText, compression_of, refuse_known_kinds
 from monocontext.writing.folder import Folder, first_of
 from monocontext.writing.publish import publish_written
 from monocontext.writing.segments import FRAME_BYTES, SegmentLayout, Written, cut_frames
@@ -204,10 +204,10 @@ class _Collector:
         """Add the frames of an object, whose bytes `reads` yields. Raises `NotText`."""
         records = self._written.records
         head, before = next(reads, b""), len(records)
-        if packing := packed_by(head):
-            raise NotText(source.url, f"compressed ({packing})", f"`monocontext sync {source.url} URL` stores its text")
-        if kind := kind_of_file(head[:HEAD_BYTES]):
-            raise NotText(source.url, kind, "convert it to text first")
+        if compression := compression_of(head):
+            command = f"monocontext sync {source.url} URL"
+            raise NotText(source.url, f"compressed ({compression})", f"`{command}` stores its text")
+        refuse_known_kinds(source.url, head)
         start = len(_BOM) if head.startswith(_BOM) else 0
         if start:
             self._note(f"{source.url}: skipped a byte order mark")

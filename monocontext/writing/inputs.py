@@ -96,7 +96,7 @@ class _Reader:
     def _files(self, path: Path, prefixes: dict[Path, str]) -> Iterator[Utf8]:
         left_out: dict[str, list[str]] = {}
         for file, texts in read_found(find_files([path], self.reading, prefixes), self.reading, left_out):
-            if file.where and self.reading.header:
+            if file.container and self.reading.header:
                 header = self.reading.header.replace("{path}", file.name)
                 yield from self._encode(("" if self.ends_line else "\n") + header, "header")
             if self.rows:

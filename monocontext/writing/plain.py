@@ -14,7 +14,7 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from monocontext.errors import InvalidText, InvalidUrl, MonocontextError, NotAContext, NotFound
+from monocontext.errors import InvalidUrl, MonocontextError, NotAContext, NotFound
 from monocontext.format.deeprecurse import parse_manifest
 from monocontext.format.manifest import ROOT_KEY, Manifest
 from monocontext.options import StoreOptions
@@ -22,7 +22,7 @@ from monocontext.stores import open_store
 from monocontext.stores.address import parse, split_object
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import Store
-from monocontext.writing.decoding import HEAD_BYTES, HIDDEN, is_binary, unexpected_wide
+from monocontext.writing.decoding import HEAD_BYTES, HIDDEN, NotText, WrongEncoding, is_binary, wide_encoding
 from monocontext.writing.folder import Folder
 from monocontext.writing.index_in_place import index
 from monocontext.writing.publish import publish
@@ -137,15 +137,14 @@ def _check_folder(path: Path) -> None:
 
 
 def _publish_file(path: Path, store: Store) -> None:
-    """Store the text of a small file. Raises `InvalidText`, with the command that stores a file that is not UTF-8."""
+    """Store the text of a small file. Raises `NotText`, with the command that stores a file in another encoding."""
     try:
         publish(path, store, note=_warn)
-    except InvalidText as error:
+    except WrongEncoding as error:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
-        wide = unexpected_wide(head, "utf-8")
+        wide = wide_encoding(head, "utf-8")
         if not wide and is_binary(head, "utf-8"):
-            raise InvalidText(f"{path} is a binary file, not text: convert it to text first") from None
-        encoding = wide[:6].upper() if wide else str(error).removeprefix(f"{path}: ").partition(":")[0]
+            raise NotText(str(path), "a binary file", "convert it to text first") from None
         command = f"monocontext upload --encoding {wide or 'latin-1'} {shlex.quote(str(path))} FOLDER"
-        raise InvalidText(f"{path} is {encoding}: `{command}` stores its text") from None
+        raise NotText(str(path), error.reason, f"`{command}` stores its text") from None

@@ -178,7 +178,7 @@ def _compare_texts(
     for (file, page, i), new in zip(unsure, texts, strict=True):
         metadata = encode_metadata({**page.metadata(i), "file": file.facts}, 0)
         if isinstance(new, NotText):
-            result.left_out.setdefault(file.where, []).append(f"{file.name} ({new.reason}), stored as it was")
+            result.left_out.setdefault(file.container, []).append(f"{file.name} ({new.reason}), stored as it was")
             result.known -= 1
         elif new is None:
             result.changes[page.first + i] = Change(metadata=metadata)
@@ -194,7 +194,7 @@ def _changed_text(
     try:
         new = b"".join(data for data, _ in read_source(file, options)).decode()
     except NotText as error:
-        if not file.where:  # only what was found in a folder or a place may be no text
+        if not file.container:  # only what was found in a folder or a place may be no text
             raise
         return error
     start, stop = page.starts[i], page.stops[i]

@@ -52,9 +52,14 @@ def test_a_large_file_is_indexed_where_it_lies(tmp_path: Path, monkeypatch: pyte
 
 
 def test_what_is_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
-    with pytest.raises(InvalidText, match=r"latin\.txt"):
-        Monocontext.open(tmp_path / "latin.txt")
+    remedies = {
+        b"caf\xe9": "a: not utf-8 at byte 3; `monocontext upload --enc",
+        b"%PDF-": "a PDF; convert it to text first$",
+    }
+    for data, remedy in remedies.items():
+        (tmp_path / "a").write_bytes(data)
+        with pytest.raises(InvalidText, match=remedy):
+            Monocontext.open(tmp_path / "a")
     (tmp_path / "empty").mkdir()
     with pytest.raises(NotFound, match="no file to read"):
         Monocontext.open(tmp_path / "empty")

@@ -32,14 +32,14 @@ TEXTS = {
     "b.log.gz": gzip.compress(WORDS.encode()),
     "c.log.zst": b"P*M\x18\4\0\0\0skip" + zstandard.compress(WORDS.encode()) + zstandard.compress(b"second frame\n"),
     "d.log.bz2": bz2.compress(b"") + bz2.compress(WORDS.encode()),
-    "e.log.xz": lzma.compress(WORDS.encode()),
+    "e.log.xz": lzma.compress(b"") + bytes(8) + lzma.compress(WORDS.encode()) + bytes(12 << 10),
     "gz.txt": b"\x1f is no gzip\n",
 }
 NO_TEXTS = {
     "cut.gz": (gzip.compress(WORDS.encode())[:-20], "damaged gzip data"),
     "cut.zst": (zstandard.compress(WORDS.encode())[:-20], "damaged zstd data"),
     "second.bz2": (bz2.compress(WORDS.encode()) + bytes(9) + bz2.compress(b"x")[9:], "damaged bzip2 data"),
-    "second.xz": (lzma.compress(WORDS.encode()) + bytes(9), "damaged xz data"),
+    "second.xz": (lzma.compress(WORDS.encode()) + bytes(9), "damaged xz data: expected zero bytes in multiples of 4"),
     "flipped.bz2": (bz2.compress(WORDS.encode())[:-30] + bytes(30), "damaged bzip2 data"),
     "l.txt": (("Käse" * 9000).encode("latin-1"), "not utf-8 at byte 1"),
     "paper.pdf": (b"%PDF-1.7\n%\xe2\xe3\n" * 99, "a PDF"),
