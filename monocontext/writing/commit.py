@@ -101,13 +101,16 @@ def commit(store: Store, change: _Change) -> Manifest | None:
 
 
 def commit_at(
-    url: Place, options: StoreOptions | None, purpose: str, change: Callable[[Manifest, Staged], Manifest | None]
+    url: Place, options: StoreOptions | None, verb: str, change: Callable[[Manifest, Staged], Manifest | None]
 ) -> Manifest:
-    """Open a context that must exist, and commit a change. Raises `NotFound`; `purpose` ends its message."""
+    """Open a context that must exist, commit a change, and return the newest root.
+
+    Raises `NotFound`, with the `verb` for the change, such as "append to", in the message.
+    """
 
     def checked(base: Manifest | None, staged: Staged) -> Manifest | None:
         if base is None:
-            raise NotFound(f"{staged.url}: no context there {purpose}")
+            raise NotFound(f"no context at {staged.url} to {verb}: create one with `monocontext upload`")
         return change(base, staged)
 
     with open_store_at(url, options) as store:

@@ -38,6 +38,7 @@ _COMPRESSED = {
 
 HEADER = "=== FILE: {path} ===\n"  # the line before each file of a directory, by default
 HIDDEN = (".*",)  # the globs of hidden files and folders
+_cached_globs = lru_cache(8)(Globs)
 
 Utf8 = tuple[bytes, int]  # text in UTF-8, and its number of characters
 
@@ -95,12 +96,7 @@ class InputOptions:
             return True
         if not self.include and self.exclude == HIDDEN:  # the usual case, without globs, which take 15 ms to load
             return "/." not in f"/{relative}"
-        return _globs(tuple(self.include), tuple(self.exclude)).select(relative)
-
-
-@lru_cache(8)
-def _globs(include: tuple[str, ...], exclude: tuple[str, ...]) -> Globs:
-    return Globs(include, exclude)
+        return _cached_globs(tuple(self.include), tuple(self.exclude)).select(relative)
 
 
 class NotText(InvalidText):

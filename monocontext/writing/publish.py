@@ -133,7 +133,7 @@ def append(
             progress(len(new.text))
         return root
 
-    return commit_at(url, store_options, "to append to: `upload` creates one", change)
+    return commit_at(url, store_options, "append to", change)
 
 
 def store_text(

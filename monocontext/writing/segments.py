@@ -1,12 +1,11 @@
-"""Cut text into frames, encode them and store them in segments; in parallel, in bounded memory."""
+"""Cut text into frames, encode these, and store them in segments, in parallel and in bounded memory."""
 
 from __future__ import annotations
 
 import hashlib
 import secrets
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from io import BytesIO
 
 from monocontext.engine.malloc import give_back_memory
@@ -22,26 +21,24 @@ from monocontext.stores.protocol import Store
 from monocontext.writing.documents import DocumentRows
 
 FRAME_BYTES = 256 << 10
-"""A frame of 256 KiB compresses 4-5 % worse than one of 1 MiB, and a small read fetches a quarter of the bytes."""
+"""Frames of 256 KiB compress 4-5 % worse than frames of 1 MiB, but a small read fetches a quarter of the bytes."""
 SEGMENT_BYTES = 16 << 20
 SALT_BYTES = 16
-"""The random end of a segment, so that no name is stored twice. It is a line of text, as raw segments are."""
+"""The length of the random line at the end of a segment, which makes its name, a hash, one that was never used."""
 ENCODERS = 2  # the threads that compress frames
-_UPLOADS = 4  # the PUTs at once: about this many segments are in memory, and the HTTP client has a copy of each
-
-_SEGMENTS_PER_TRIM = 4  # freed memory is returned to the system: else 140 MB stay in heaps for each GB of text
+_UPLOADS = 4  # the PUTs at once. Each has a segment in memory, and the HTTP client a copy of it
+_SEGMENTS_PER_TRIM = 4
+"""After so many segments, free memory is returned to the system. Otherwise 140 MB stay in heaps for each GB of text."""
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentLayout:
     """The sizes of frames and segments, their encoding, and whether they get search filters."""
 
-    frame_bytes: int = FRAME_BYTES
-    """The most bytes of text in a frame. A single character or CR LF may be longer."""
+    frame_bytes: int = FRAME_BYTES  # the most bytes of text in a frame, unless one character or CR LF is longer
     segment_bytes: int = SEGMENT_BYTES  # the most stored bytes in a segment, unless one frame is larger
-    codec: str = "zstd"
-    """`zstd`, or `raw`: then segments are plain text, with a line of 16 random characters at the end."""
-    filters: bool = True  # whether to make search filters, where frames are large enough for them
+    codec: str = "zstd"  # or `raw`: then segments are plain text, with a line of 16 random characters at the end
+    filters: bool = True  # whether to make search filters, if frames are large enough for them
 
     def columns(self, frames_before: int = 0) -> Columns | None:
         """A collector of filter columns for frames that follow `frames_before` others, or None for no filters."""
@@ -60,23 +57,21 @@ class SegmentLayout:
 class Written:
     """A text that is stored but not committed."""
 
-    runs: list[FrameRun] = field(default_factory=list)
-    records: list[FrameRecord] = field(default_factory=list)
-    sources: tuple[str, ...] = ()
-    filters: tuple[FilterRef, ...] = ()
-    """The filters of these frames, numbered from 0."""
+    runs: list[FrameRun] = field(default_factory=list)  # where its frames are stored
+    records: list[FrameRecord] = field(default_factory=list)  # its frames, in order
+    sources: tuple[str, ...] = ()  # the URLs of stores outside the context that hold frames
+    filters: tuple[FilterRef, ...] = ()  # the search filters of these frames, numbered from 0
     text: bytes | None = None
-    """The text, if it is too short to have been stored: an append stores it together with the end of the context."""
+    """The text itself if it is too short to be stored alone: an append stores it with the end of the context."""
     documents: DocumentRows | None = None
-    layout: SegmentLayout = field(default_factory=SegmentLayout)
-    """The layout of these frames, or the one for `text`."""
-    notes: list[str] = field(default_factory=list)  # of a worker, for the user
+    layout: SegmentLayout = field(default_factory=SegmentLayout)  # of these frames, or for `text`
+    notes: list[str] = field(default_factory=list)  # from a worker, for the user
     gathered: Gathered = field(default_factory=Gathered)
-    """The text of these frames that may be copied into the root, without text in foreign objects."""
+    """The text of these frames that may be copied into the root: none of objects outside the context."""
 
     @property
     def keys(self) -> set[str]:
-        """The objects of segments and filters."""
+        """The keys of the segments and filters."""
         return {run.object for run in self.runs if not run.is_virtual} | {k for ref in self.filters for k in ref.keys}
 
 
@@ -88,54 +83,39 @@ def write_segments(
     frames_before: int = 0,
 ) -> Written:
     """Store a text, given as UTF-8 in pieces that end between characters, and its filters (1 PUT a segment)."""
+    columns = layout.columns(frames_before)
+    full: list[tuple[str, bytes]] = []  # the segment that was filled last, until it is yielded
+    segments = Segments(lambda key, body: full.append((key, body)), layout)
 
     def encoded(frame: bytes) -> tuple[bytes, bytes, FrameRecord]:
         return frame, *encode(frame, layout.codec)
 
-    columns = layout.columns(frames_before)
-    text_bytes = 0
-    with ThreadPoolExecutor(ENCODERS) as encoders, ThreadPoolExecutor(_UPLOADS) as threads:
-        uploads = _Uploads(store, threads)
-        segments = Segments(uploads.put, layout)
-        written = segments.written
-        frames = cut_frames(pieces, layout.frame_bytes)
-        for frame, stored, record in in_order(encoders, encoded, frames, 4 * ENCODERS):
+    def full_segments(encoders: Executor) -> Iterator[tuple[str, bytes]]:
+        """Encode all frames, and yield the segments that they fill."""
+        text_bytes = 0
+        for frame, stored, record in in_order(encoders, encoded, cut_frames(pieces, layout.frame_bytes), 4 * ENCODERS):
             if columns:
                 columns.feed(frame)
             segments.add(stored, record)
-            written.gathered.add(frame, stored)
+            segments.written.gathered.add(frame, stored)
             text_bytes += record.bytes
             progress(text_bytes)
+            if full:
+                yield full.pop()
         segments.finish()
-        uploads.finish()
+        yield from full
+
+    with ThreadPoolExecutor(ENCODERS) as encoders, ThreadPoolExecutor(_UPLOADS) as uploads:
+        # One segment more than there are uploads, so that the next one is filled meanwhile.
+        puts = in_order(uploads, lambda segment: store.put(*segment), full_segments(encoders), _UPLOADS + 1)
+        for number, _ in enumerate(puts, 1):
+            if number % _SEGMENTS_PER_TRIM == 0:
+                give_back_memory()
     give_back_memory()  # segments were large, and filters follow
     if columns:
         columns.finish()
-        written.filters = columns.store(store.put)
-    return written
-
-
-class _Uploads:
-    """Stores segments by threads, of which at most `_UPLOADS` are in memory."""
-
-    def __init__(self, store: Store, threads: Executor):
-        self._store, self._threads = store, threads
-        self._pending: deque[Future[str]] = deque()
-        self._begun = 0
-
-    def put(self, key: str, body: bytes) -> None:
-        """Begin to store a segment, once there is room in memory. Raises the error of an earlier one."""
-        while len(self._pending) >= _UPLOADS:
-            self._pending.popleft().result()
-        self._pending.append(self._threads.submit(self._store.put, key, body))
-        self._begun += 1
-        if self._begun % _SEGMENTS_PER_TRIM == 0:
-            give_back_memory()
-
-    def finish(self) -> None:
-        """Wait until all segments are stored."""
-        for upload in self._pending:
-            upload.result()
+        segments.written.filters = columns.store(store.put)
+    return segments.written
 
 
 def cut_frames(pieces: Iterable[bytes], frame_bytes: int) -> Iterator[bytes]:
@@ -147,16 +127,16 @@ def cut_frames(pieces: Iterable[bytes], frame_bytes: int) -> Iterator[bytes]:
 
 
 class Segments:
-    """Stores encoded frames in new segments (1 PUT each)."""
+    """Joins encoded frames into new segments, and passes each full one to `put`."""
 
     def __init__(self, put: Callable[[str, bytes], object], layout: SegmentLayout):
-        self.written = Written()  # the frames so far; those of a segment that is not full yet have records, but no run
+        self.written = Written()  # the frames so far; those of the segment that is being filled have no run yet
         self._put, self._layout, self._codec = put, layout, layout.codec
-        self._first = 0
+        self._first = 0  # the number of the first frame in this segment
         self._body = BytesIO()  # one block, so that frames are freed one by one in the heaps of the threads that encode
 
     def add(self, stored: bytes, record: FrameRecord, codec: str | None = None) -> None:
-        """Add a frame. `codec` is that of the layout unless given."""
+        """Add an encoded frame. `codec`: None for that of the layout. A frame of another codec begins a segment."""
         codec = codec or self._layout.codec
         if self._body.tell() + len(stored) > self._layout.segment_bytes or codec != self._codec:
             self.finish()
@@ -165,7 +145,7 @@ class Segments:
         self.written.records.append(record)
 
     def finish(self) -> Written:
-        """Store the frames that were added since the last segment, and return all."""
+        """End the segment that is being filled, and return all frames."""
         if frames := len(self.written.records) - self._first:
             self._body.write(f"{secrets.token_urlsafe(11)}\n".encode())
             body = self._body.getvalue()

@@ -83,7 +83,7 @@ ROWS = [
     Row("monocontext upload fa fb both", 0, "both: "),
     Row("monocontext grep from both", 0, "fa/x.txt:one from fa\nfb/x.txt:two from fb\n"),
     Row("monocontext append app.log mine", 0, "mine: version 2, "),
-    Row("monocontext append app.log nosuch", 2, "", "`upload` creates one"),
+    Row("monocontext append app.log nosuch", 2, "", "nosuch to append to: create one with `monocontext upload`"),
     Row("monocontext verify mine", 0, "all as recorded"),
     Row("monocontext info mine", 0, "version  2"),
     Row("monocontext gc nosuch", 2, "", "no context at"),

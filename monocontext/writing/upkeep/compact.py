@@ -54,7 +54,7 @@ def compact(
                 root = _with_filters(text.after(root))
             return None if root is old else with_copies(text.after(root), old)
 
-    return commit_at(url, store_options, "to compact", change)
+    return commit_at(url, store_options, "compact", change)
 
 
 def _with_full_segments(text: StoredText, store: Staged, layout: SegmentLayout) -> Manifest:
@@ -98,7 +98,7 @@ def add_filters(
         with StoredText(store, root, allow=allow, store_options=store_options, progress=progress) as text:
             return covered(text, missing, strict=True)
 
-    return commit_at(url, store_options, "to add filters to", change)
+    return commit_at(url, store_options, "add filters to", change)
 
 
 def _with_filters(text: StoredText) -> Manifest:

@@ -1,6 +1,6 @@
-"""Replace, add and delete documents of a context: only frames and pages with a change are stored again.
+"""Replace, add and delete documents of a context. Only frames and pages with a change are stored again.
 
-If another writer commits first, names are looked up again in the root of that writer.
+If another writer commits first, the names are looked up again in the root of that writer.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 from monocontext.errors import InvalidText, NotFound
@@ -37,13 +36,20 @@ from monocontext.writing.stored_text import StoredText, expanded
 from monocontext.writing.upkeep.forget import forget_rest, without_dead_bytes
 
 _FULL_GROUP_BYTES = 4 << 20
-"""A group of at least this much old text is not joined with a change in the next frame, unless they overlap."""
-_TIMES = 32  # the filter of an edit is joined with one of up to 32 times its frames
-_GROUPS_AT_ONCE = 8  # groups that are stored again in parallel, which bounds the memory
-_PURPOSE = "to change: `upload` creates one"
+"""A group with at least this much old text is closed: a change in the next frame begins another group."""
+_FILTER_GROWTH = 32  # the filter of an edit is joined with older ones of up to 32 times its frames
+_GROUPS_AT_ONCE = 8  # groups that are rewritten at once, which bounds the memory
 
-Edit = tuple[Mapping[int, Change], Written | None]
-"""The changes of documents, by number, and new ones after all others (`publish.store_text`)."""
+
+class Edit(NamedTuple):
+    """What to change in the documents of a root."""
+
+    changes: Mapping[int, Change]  # by the number of the document
+    new: Written | None  # documents to add after all others, as `publish.store_text` returns them
+
+
+Planner = Callable[[Manifest | None, list[DocumentPage], Staged], Edit]
+"""Plans an edit, given the newest root, its pages of documents, and the store in which to put new documents."""
 
 
 def replace(
@@ -55,12 +61,12 @@ def replace(
 ) -> Manifest:
     """Replace the texts of documents in the context at `url`, found by name, and return the committed root.
 
-    `documents` is a mapping of name to text, or an iterable of (name, text) and (name, text, metadata); a text is a
-    `str` or the path of a file, and is kept in memory. Without metadata, those of the document stay. Of several
-    documents with one name the last is replaced. `allow`: as for `Monocontext.open`. Raises `NotFound`, and changes
-    nothing, if a name is missing (`update` appends missing ones). Two writers at once both succeed.
+    `documents` is a mapping of name to text, or an iterable of (name, text) and (name, text, metadata). A text is a
+    `str` or the path of a file, and is kept in memory. A document keeps its metadata if none is given. If several
+    documents have one name, the last is replaced. `allow`: as for `Monocontext.open`. Raises `NotFound`, and changes
+    nothing, if a name is missing (`update` adds missing ones). Two writers at once both succeed.
 
-    Cost: 1 GET a page of 4096 documents, each index page and each range of frames that changes; 1 PUT for 16 MiB of new
+    Cost: 1 GET for each page of 4,096 documents, index page and range of frames that changes; 1 PUT for 16 MiB of new
     frames and each page with a change; about 6 requests for the commit.
     """
     return _store_texts(url, documents, allow, store_options, adds=False)
@@ -73,10 +79,10 @@ def update(
     allow: Iterable[str | os.PathLike[str]] = (),
     store_options: StoreOptions | None = None,
 ) -> Manifest:
-    """Replace the documents whose names exist, and append the others, in one generation; returns its root.
+    """Replace the documents whose names exist, append the others, and return the committed root: one generation.
 
-    Parameters and cost as for `replace`, and those of `append`. Two writers at once that add a name both succeed: the
-    second replaces the document of the first.
+    Parameters as for `replace`; the cost is that of `replace` and `append` together. If two writers add one name at
+    once, both succeed: the second replaces the document of the first.
     """
     return _store_texts(url, documents, allow, store_options, adds=True)
 
@@ -90,19 +96,19 @@ def _store_texts(
     adds: bool,
 ) -> Manifest:
     texts = _texts_of(documents)
-    names = {name.encode("utf-8", "surrogatepass"): name for name in texts}
+    name_of_raw = {name.encode("utf-8", "surrogatepass"): name for name in texts}
 
     def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
-        last = {names[name]: number for number, name in enumerate(names_in(pages)) if name in names}
-        missing = [name for name in texts if name not in last]
+        numbers = {name_of_raw[raw]: number for number, raw in enumerate(names_in(pages)) if raw in name_of_raw}
+        missing = [name for name in texts if name not in numbers]
         if missing and not adds:
             more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
             raise NotFound(f"no document {missing[0]!r}{more} to replace: `update` adds new ones")
         new = [(name, texts[name].text, json.loads(texts[name].metadata or b"null")) for name in missing]
-        changes = {number: texts[name] for name, number in last.items()}
-        return changes, store_text(store, as_inputs(new), base) if new else None
+        changes = {number: texts[name] for name, number in numbers.items()}
+        return Edit(changes, store_text(store, as_inputs(new), base) if new else None)
 
-    return commit_at(url, options, _PURPOSE, lambda base, store: edited(base, store, plan, options, allow))
+    return commit_at(url, options, "change", lambda base, store: edited_root(base, store, plan, options, allow))
 
 
 def delete(
@@ -116,18 +122,18 @@ def delete(
 ) -> Manifest:
     """Delete documents from the context at `url`, and return the committed root.
 
-    `names` is a name or a glob, or an iterable of names and of globs with `*`, `?` or `[`; a document's own name comes
-    first. All documents with such a name are deleted, with the header line of a file of a folder, unless the upload set
-    another `header`. Earlier generations keep the text until `gc` removes them. Parameters and cost as for `replace`;
-    with more than 4096 documents, also a table of names, 16 bytes a document.
+    `names` is a name or a glob, or an iterable of names and of globs with `*`, `?` or `[`. A glob that is also the name
+    of a document means that document. All documents with the name are deleted, each with the header line that an upload
+    of a folder puts before a file, unless the upload set another `header`. Earlier generations keep the text until `gc`
+    removes them. Other parameters and cost as for `replace`; above 4,096 documents, also 1 PUT for a table of names.
 
     `forget`: leave the text in no object below `url`. Frames that share a segment with it are stored again, and `gc`
-    without a grace period removes earlier generations, whose readers fail then. `cache_dir`: a folder in which readers
-    on this machine cache data, which is emptied too. Copies elsewhere remain, such as old versions that a bucket keeps.
+    without a grace period removes earlier generations, so that their readers fail. `cache_dir`: a folder in which
+    readers on this machine cache data, which is emptied too. Other copies stay, such as old versions in the bucket.
 
-    Raises `NotFound`, and changes nothing, if no document has such a name; with `forget`, if none has it in an earlier
-    version either (2 GETs a version more). So a deletion that was cut off, or made without `forget`, can be ended;
-    without names (`[]`), also one whose version `gc` has removed.
+    Raises `NotFound`, and changes nothing, if no document has such a name; with `forget`, only if none has it in an
+    earlier version either (2 GETs more for each version). So `forget` can complete a deletion that was interrupted or
+    made without it; with no names (`[]`), even one whose version `gc` has removed.
     """
     patterns = list(dict.fromkeys(names)) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
     if wrong := [name for name in patterns if not isinstance(name, str)]:
@@ -136,33 +142,33 @@ def delete(
         raise ValueError("cache_dir needs forget=True, since only forget empties it")
 
     globs = {name for name in patterns if isinstance(names, str) or any(sign in name for sign in "*?[")}
-    matching = partial(_matching, patterns, globs)
 
     def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
-        numbers = matching(names_in(pages))
+        numbers = _numbers_by_pattern(patterns, globs, names_in(pages))
         changes = {number: Change(deletes=True) for matches in numbers.values() for number in matches}
-        missing = [name for name, matches in numbers.items() if not matches]
+        missing = [pattern for pattern, matches in numbers.items() if not matches]
         for raws in _earlier_names(store, base) if forget and missing else ():
-            earlier = matching(raws)
-            missing = [name for name in missing if not earlier[name]]
+            missing = [pattern for pattern, matches in _numbers_by_pattern(missing, globs, raws).items() if not matches]
             if not missing:
                 break
         if missing:
             remedy = "; if it was deleted before, forget without a name removes what is left" if forget else ""
             raise NotFound(f"no document is named {missing[0]!r} or matches that glob{remedy}")
-        return changes, None
+        return Edit(changes, None)
+
+    def change(base: Manifest, store: Staged) -> Manifest | None:
+        return edited_root(base, store, plan, store_options, allow, forget=forget)
 
     with open_store_at(url, store_options) as store:
-        root = commit_at(
-            store, None, _PURPOSE, lambda base, store: edited(base, store, plan, store_options, allow, forget=forget)
-        )
+        root = commit_at(store, None, "change", change)
         if forget:
             forget_rest(store, root, cache_dir)
         return root
 
 
-def _matching(patterns: Iterable[str], globs: set[str], raws: Sequence[bytes]) -> dict[str, list[int]]:
-    """The numbers of the documents with these names in UTF-8 that each pattern means: its own name, else as a glob."""
+def _numbers_by_pattern(patterns: Iterable[str], globs: set[str], raws: Sequence[bytes]) -> dict[str, list[int]]:
+    """By pattern, the numbers of the documents with this name; if there are none, and it is one of `globs`, of those
+    that it matches. `raws` are the names of all documents in UTF-8."""
     results: dict[str, list[int]] = {pattern: [] for pattern in patterns}
     by_raw = {pattern.encode("utf-8", "surrogatepass"): numbers for pattern, numbers in results.items()}
     for number, raw in enumerate(raws):
@@ -192,7 +198,7 @@ def _texts_of(documents: Mapping[str, str] | Iterable[Any]) -> dict[str, Change]
 
 
 def _earlier_names(store: Staged, newest: Manifest | None) -> Iterator[list[bytes]]:
-    """The names of documents in each earlier version whose pages are still there."""
+    """Yield the names of the documents of each earlier version of which all pages are still stored."""
     for number in listed_generations(store):
         if newest is not None and number < newest.generation:
             with suppress(NotFound):
@@ -200,17 +206,17 @@ def _earlier_names(store: Staged, newest: Manifest | None) -> Iterator[list[byte
                 yield names_in(load_documents(store, root.documents))
 
 
-def edited(
+def edited_root(
     base: Manifest | None,
     store: Staged,
-    plan: Callable[[Manifest | None, list[DocumentPage], Staged], Edit],
+    plan: Planner,
     options: StoreOptions | None,
     allow: Iterable[str | os.PathLike[str]] = (),
     *,
     forget: bool = False,
 ) -> Manifest | None:
-    """The root after the changes that `plan` returns, given the newest root, its documents and the store for new ones;
-    None if there are no changes. With `forget`, it names no object that still holds deleted text."""
+    """The root after the edit that `plan` returns, or None if that changes nothing. With `forget`, it names no object
+    that still contains deleted text."""
     old = EMPTY_ROOT if base is None else expanded(store, base)
     pages = load_documents(store, old.documents)
     changes, new = plan(base and old, pages, store)
@@ -219,12 +225,13 @@ def edited(
     with StoredText(store, old, allow=allow, store_options=options) as text:
         if changes:
             assert old.documents is not None
-            stretches, frames, patches = _stored_again(text, pages, changes)
+            stretches, frames, patches = _rewrite_frames(text, pages, changes)
             documents = change_documents(store, old.documents, pages, changes, patches)
             root = splice(text, stretches, frames, documents=documents)
-            if old.filters and stretches:
-                gone, is_large = uncovered(text, stretches), wants_filters(root)
-                root = covered(text.after(root), gone, most_times=_TIMES) if is_large else replaced(root, filters=())
+            if old.filters and stretches and wants_filters(root):
+                root = covered(text.after(root), uncovered(text, stretches), most_times=_FILTER_GROWTH)
+            elif stretches:
+                root = replaced(root, filters=())
             text = text.after(root)
         if new is not None:
             text = text.after(with_new(text, new))
@@ -235,73 +242,76 @@ def edited(
 
 
 class _Span(NamedTuple):
-    """The place of a changed document in the old text, in characters."""
+    """A changed document in the old text. Offsets are in characters."""
 
     number: int
-    text: str  # the new text; empty for a document that is deleted
+    new_text: str  # empty for a document that is deleted
     header: str  # the header line that may precede a document that is deleted
-    first: int  # the first character that may change: that of the header line, if the gap is short enough to be one
+    earliest: int  # the first character that may change: that of the header line if there is room for one
     start: int
     stop: int
-    after: int  # the start of the document after it
+    next_start: int  # the start of the next document, or the end of the text
 
 
 @dataclass(slots=True)
 class _Group:
-    """Neighbouring frames [first, stop) of the old text with changes, which are stored again together."""
+    """Neighbouring frames [first, stop) of the old text that are rewritten together, and the changes in them."""
 
     first: int
     stop: int
     spans: list[_Span]
 
 
-def _stored_again(
+def _rewrite_frames(
     text: StoredText, pages: Sequence[DocumentPage], changes: Mapping[int, Change]
 ) -> tuple[list[Stretch], Written, dict[int, Patch]]:
-    """Store the frames of changed documents with the new texts (1 PUT for 16 MiB). Returns also the patches."""
+    """Store the frames of changed documents with their new texts (1 PUT for 16 MiB). Returns which frames these
+    replace, the new frames, and the patches by the number of the document."""
     root = text.root
     segments = Segments(text.store.put, SegmentLayout(root.frame_bytes, codec=root.codec))
     stretches: list[Stretch] = []
     patches: dict[int, Patch] = {}
-    groups = _grouped(text, _spans(pages, changes, root.characters))
+    groups = _group_by_frames(text, _changed_spans(pages, changes, root.characters))
     for number in range(0, len(groups), _GROUPS_AT_ONCE):
         batch = groups[number : number + _GROUPS_AT_ONCE]
-        rewritten = at_once(lambda group: _rewritten(text, group), batch, _GROUPS_AT_ONCE)
+        rewritten = at_once(lambda group: _rewrite_group(text, group), batch, _GROUPS_AT_ONCE)
         for group, (frames, patches_of_group) in zip(batch, rewritten, strict=True):
             for stored, record in frames:
                 segments.add(stored, record)
-            kept = group.spans[0].first - text.extent(group.first, group.stop)[0]  # characters: bytes, or fewer
-            stretches.append(Stretch(group.first, group.stop, len(frames), kept_bytes=kept))
+            kept = group.spans[0].earliest - text.extent(group.first, group.stop)[0]
+            stretches.append(Stretch(group.first, group.stop, len(frames), kept_bytes=kept))  # a character is >= 1 byte
             patches |= patches_of_group
     return stretches, segments.finish(), patches
 
 
-def _spans(pages: Sequence[DocumentPage], changes: Mapping[int, Change], characters: int) -> Iterator[_Span]:
-    """Yield the places of documents whose text changes, in order. The old text has `characters` characters."""
+def _changed_spans(pages: Sequence[DocumentPage], changes: Mapping[int, Change], characters: int) -> Iterator[_Span]:
+    """Yield the documents whose text changes, in order. The old text has `characters` characters."""
     starts, stops = array("Q"), array("Q")  # of all documents
     for page in pages:
         starts.extend(page.starts)
         stops.extend(page.stops)
     starts.append(characters)
     for number in sorted(changes):
-        change, first, header = changes[number], starts[number], ""
+        change, earliest, header = changes[number], starts[number], ""
         if change.deletes:
             page = pages[bisect_right(pages, number, key=lambda page: page.first) - 1]
             header = HEADER.replace("{path}", page.name(number - page.first))
-            before = stops[number - 1] if number else 0
-            first = before if first - before <= len(header) + 1 else first
+            previous_stop = stops[number - 1] if number else 0
+            if earliest - previous_stop <= len(header) + 1:  # no more than a newline and the header
+                earliest = previous_stop
         if change.deletes or change.text is not None:
-            yield _Span(number, change.text or "", header, first, starts[number], stops[number], starts[number + 1])
+            span = starts[number], stops[number], starts[number + 1]
+            yield _Span(number, change.text or "", header, earliest, *span)
 
 
-def _grouped(text: StoredText, spans: Iterable[_Span]) -> list[_Group]:
-    """Group changes by the frames that they touch; those in the same or neighbouring frames share a group."""
+def _group_by_frames(text: StoredText, spans: Iterable[_Span]) -> list[_Group]:
+    """Group changes by the frames that they touch. Changes in the same or in neighbouring frames share a group."""
     groups: list[_Group] = []
     frames = text.root.frames
     for span in spans:
-        start, stop = span.first, span.stop + (span.after > span.stop)
-        first = text.locate(start).number if start < text.root.characters else max(frames - 1, 0)
-        last = first if stop == start else text.locate(stop - 1).number
+        stop = span.stop + (span.next_start > span.stop)  # with a newline that may follow
+        first = text.locate(span.earliest).number if span.earliest < text.root.characters else max(frames - 1, 0)
+        last = first if stop == span.earliest else text.locate(stop - 1).number
         end = min(last + 1, frames)  # a text of empty documents has no frames
         group = groups[-1] if groups else _Group(-1, -1, [])
         is_next = first == group.stop and text.extent(group.first, first)[2] < _FULL_GROUP_BYTES
@@ -313,32 +323,33 @@ def _grouped(text: StoredText, spans: Iterable[_Span]) -> list[_Group]:
     return groups
 
 
-def _rewritten(text: StoredText, group: _Group) -> tuple[list[tuple[bytes, FrameRecord]], dict[int, Patch]]:
-    """The new frames of a group, and its patches. Of a group above 8 MiB only the parts that stay are read."""
-    begin, end, size = text.extent(group.first, group.stop)
-    old_text = text.read(begin, end) if size < 2 * _FULL_GROUP_BYTES else ""
-    read = (lambda start, stop: old_text[start - begin : stop - begin]) if old_text else text.read
+def _rewrite_group(text: StoredText, group: _Group) -> tuple[list[tuple[bytes, FrameRecord]], dict[int, Patch]]:
+    """The new frames of a group, encoded, and its patches. Of a group above 8 MiB, only unchanged parts are read."""
+    begin, end, size_bytes = text.extent(group.first, group.stop)
+    is_large = size_bytes >= 2 * _FULL_GROUP_BYTES
+    old_text = "" if is_large else text.read(begin, end)
+    read = text.read if is_large else lambda start, stop: old_text[start - begin : stop - begin]
     patches: dict[int, Patch] = {}
     parts: list[str] = []
-    done = begin
+    done = begin  # the end of the old text that is in `parts` or replaced
     for span in group.spans:
-        start, stop, new = span.start, span.stop, span.text
-        if span.after > stop > start and read(stop - 1, stop) != "\n" and read(stop, stop + 1) == "\n":
+        start, stop, new_text = span.start, span.stop, span.new_text
+        if span.next_start > stop > start and read(stop - 1, stop) != "\n" and read(stop, stop + 1) == "\n":
             stop += 1  # the newline that was added after the document
-        if span.first < start and read(span.first, start).removeprefix("\n") == span.header:
+        if span.earliest < start and read(span.earliest, start).removeprefix("\n") == span.header:
             start -= len(span.header)
-        if new and not new.endswith("\n"):
-            new += "\n"
-        patches[span.number] = Patch(start, stop, new)
-        parts += [read(done, start), new]
+        if new_text and not new_text.endswith("\n"):
+            new_text += "\n"
+        patches[span.number] = Patch(start, stop, new_text)
+        parts += [read(done, start), new_text]
         done = stop
     parts.append(read(done, end))
-    frames = _cut("".join(parts).encode(), text.root.frame_bytes)
+    frames = _cut_evenly("".join(parts).encode(), text.root.frame_bytes)
     return [encode(frame, text.root.codec) for frame in frames], patches
 
 
-def _cut(data: bytes, frame_bytes: int) -> Iterator[bytes]:
-    """Yield frames of about the same length: changes around a short last one could leave it, with its object."""
+def _cut_evenly(data: bytes, frame_bytes: int) -> Iterator[bytes]:
+    """Yield frames of about the same length. A short last frame, with its object, could outlive changes around it."""
     start = 0
     while (count := round((len(data) - start) / frame_bytes)) > 1:
         stop = frame_end(data, start, (len(data) - start) // count)

@@ -189,7 +189,7 @@ def _commit_fence(store: Store) -> None:
         number = base.generation + 1
         return replace(base, history=History(floor=number, fence=number))
 
-    root = commit_at(store, None, "to remove objects from", fence)
+    root = commit_at(store, None, "remove objects from", fence)
     if find_root(store).manifest.generation < root.generation:
         raise StoreFailure(f"{store.url}: {ROOT_KEY} could not be updated: nothing was removed")
 

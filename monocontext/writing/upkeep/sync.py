@@ -35,7 +35,7 @@ from monocontext.writing.sources import (
 )
 from monocontext.writing.splice import EMPTY_ROOT
 from monocontext.writing.stored_text import StoredText
-from monocontext.writing.upkeep.edit import Edit, edited
+from monocontext.writing.upkeep.edit import Edit, edited_root
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def sync(
         files = _find(paths, options, store.url, store_options or {}, stack)
         write = partial(store_text, executor=executor, url=url, store_options=context_options)
         planner = _Planner(files, options, context_options, delete, None if dry_run else write)
-        root = commit(store, lambda base, store: edited(base, store, planner.plan, context_options))
+        root = commit(store, lambda base, store: edited_root(base, store, planner.plan, context_options))
     result = planner.result
     note_left_out(result.left_out, options)
     if root is None and not dry_run:
@@ -130,7 +130,7 @@ class _Planner:
             new, result.added, left_out = store.once(names, lambda: self._add(store, base), repeatable=True)
             for folder, some in left_out.items():
                 result.left_out.setdefault(folder, []).extend(some)
-        return ({} if self.write is None else result.changes), new
+        return Edit({} if self.write is None else result.changes, new)
 
     def _add(self, store: Staged, base: Manifest | None) -> _Added:
         names, left_out = list[str](), dict[str, list[str]]()

@@ -62,7 +62,7 @@ def restore(
         with StoredText(store, expanded(store, earlier), allow=allow, store_options=store_options) as text:
             return _restored(text, expanded(store, base))
 
-    return commit_at(url, store_options, "to restore", change)
+    return commit_at(url, store_options, "restore", change)
 
 
 def _restored(text: StoredText, base: Manifest) -> Manifest:
