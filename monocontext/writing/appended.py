@@ -1,7 +1,8 @@
-"""Put a text after that of a context. A short one is stored together with short ones before it, with bounded work.
+"""Add a text at the end of a context. Short texts are merged as they accumulate, each byte a bounded number of times.
 
-Each append stores a piece: an object with some frames. When the last `TIER_FACTOR` pieces are in the newest one's tier
-of sizes or below, they become one. Pieces with the text of `FULL_FRAMES` full frames become one that stays.
+An append stores a piece: an object with some frames. Sizes of pieces form tiers, each `TIER_FACTOR` times the one
+before. If the last `TIER_FACTOR` pieces are in the tier of the newest or below, they are merged. Pieces as long as
+`FULL_FRAMES` full frames together become a full piece, which is never merged again.
 """
 
 from __future__ import annotations
@@ -20,19 +21,20 @@ from monocontext.writing.segments import SegmentLayout, Segments, Written, cut_f
 from monocontext.writing.splice import Stretch, covered, gaps, splice, wants_filters
 from monocontext.writing.stored_text import StoredText
 
-FULL_FRAMES = 16  # a piece with as much text as this many full frames, 4 MiB, is full
-TIER_FACTOR = 4  # the pieces of one tier that become one of the next
-LEAST_SHARE = 256  # texts of up to this fraction of a frame, 1 KiB, count as equally small
-ROOT_BYTES = 8 << 10  # a root after a short append has no copies of text above this size, documents not counted
+FULL_FRAMES = 16  # a piece with as much text as so many full frames (4 MiB) is full
+TIER_FACTOR = 4  # pieces of one tier that are merged into a piece of the next
+SMALLEST_TIER = 256  # pieces of up to one 256th of a frame (1 KiB) are in the lowest tier
+_HISTORY_BYTES = 400  # that the commit adds to a root
+ROOT_BYTES = 8 << 10  # a root after a short append gets no copies of text above this size, documents not counted
 
 
 def short_bytes(layout: SegmentLayout) -> int:
-    """The length in bytes below which a text counts as short."""
+    """The length in bytes from which on a text is stored on its own, as a full piece."""
     return FULL_FRAMES * layout.frame_bytes
 
 
 def appended(text: StoredText, new: Written) -> Manifest:
-    """The root of a text with a new one after it, which is stored already unless it is short."""
+    """The root of a text with another one after it, which is stored already unless it is short (`Written.text`)."""
     return _with_stored(text, new) if new.text is None else _with_short(text, new.text, new.layout)
 
 
@@ -47,8 +49,8 @@ def _with_stored(text: StoredText, new: Written) -> Manifest:
         codec=layout.codec,
     )
     if layout.filters and new.records and wants_filters(root):
-        added_to = moved(new.filters, [Moved(0, 0, 0, base.frames)])
-        root = replace(root, filters=added(root.filters, added_to, text.get, text.store.put))
+        renumbered = moved(new.filters, [Moved(0, 0, 0, base.frames)])
+        root = replace(root, filters=added(root.filters, renumbered, text.get, text.store.put))
         root = _cover_end(text, root, base.frames)
     may_be_whole = len(root.pages) == 1 and root.last_page is not None
     root = replace(root, **copies(base if base.frames else None, new.gathered, may_be_whole=may_be_whole))
@@ -57,7 +59,7 @@ def _with_stored(text: StoredText, new: Written) -> Manifest:
 
 def _with_short(text: StoredText, new: bytes, layout: SegmentLayout) -> Manifest:
     base = text.root
-    first, is_full = _first_stored_again(text, len(new), layout)
+    first, is_full = _first_merged(text, len(new), layout)
     old = b"".join(text.texts(text.frames(first, base.frames)))
     segments, stored = Segments(text.store.put, layout), b""
     for frame in cut_frames([old + new], layout.frame_bytes):
@@ -79,44 +81,46 @@ def _with_short(text: StoredText, new: bytes, layout: SegmentLayout) -> Manifest
     return _fitted(replace(root, **copies(base, gathered, may_be_whole=False)))
 
 
-def _first_stored_again(text: StoredText, new_bytes: int, layout: SegmentLayout) -> tuple[int, bool]:
-    """The first frame that becomes a piece with a text of so many bytes, and whether that piece is full."""
+def _first_merged(text: StoredText, new_bytes: int, layout: SegmentLayout) -> tuple[int, bool]:
+    """The first frame to merge with a new text of so many bytes, and whether they make a full piece."""
     pieces = _last_pieces(text, short_bytes(layout))
     sizes = [sum(frame.bytes for frame in piece) for piece in pieces]
     is_full = sum(sizes) + new_bytes >= short_bytes(layout)
-    count_merged = len(pieces) if is_full else merged(sizes, new_bytes, max(layout.frame_bytes // LEAST_SHARE, 1))
-    return pieces[-count_merged][0].number if count_merged else text.root.frames, is_full
+    lowest_tier = max(layout.frame_bytes // SMALLEST_TIER, 1)
+    number = len(pieces) if is_full else pieces_to_merge(sizes, new_bytes, lowest_tier)
+    return pieces[-number][0].number if number else text.root.frames, is_full
 
 
 def _last_pieces(text: StoredText, most_bytes: int) -> list[list[Frame]]:
-    """The last pieces of a text that together are shorter than a full one, in order (at most 1 GET)."""
+    """The last pieces of a text with less than `most_bytes` of text together, in order (at most 1 GET)."""
     pages = text.root.pages
     first = pages[-2].frames if len(pages) > 1 else 0
     frames = list(text.frames(first, text.root.frames))
     pieces: list[list[Frame]] = []
     size = 0
     for name, piece in groupby(reversed(frames), key=lambda frame: frame.object):
-        result = list(piece)[::-1]
-        size += sum(frame.bytes for frame in result)
+        frames_in_order = list(piece)[::-1]
+        size += sum(frame.bytes for frame in frames_in_order)
         if size >= most_bytes or "://" in name:
             break
-        pieces.insert(0, result)
+        pieces.insert(0, frames_in_order)
     return pieces
 
 
 def _cover_end(text: StoredText, root: Manifest, first: int) -> Manifest:
-    """The root with a filter for the frames from about frame `first` on that have none."""
-    least = max(first - 2 * FULL_FRAMES, 0)  # columns before may be in directories, which are not read
-    missing = [(max(start, least), stop) for start, stop in gaps(root.filters, root.frames) if stop >= first]
+    """The root with a filter for the frames after frame `first`, and for a few before it, that have none."""
+    earliest = max(first - 2 * FULL_FRAMES, 0)  # columns of earlier frames may be in directories, which are not read
+    missing = [(max(start, earliest), stop) for start, stop in gaps(root.filters, root.frames) if stop >= first]
     return covered(text.after(root), missing) if missing and wants_filters(root) else root
 
 
-def merged(sizes: Sequence[int], new: int, least: int) -> int:
-    """How many of the last pieces, of `sizes`, to merge with one of size `new`. Sizes up to `least` count as equal."""
-    kept = len(sizes)  # the pieces before those to merge
+def pieces_to_merge(sizes: Sequence[int], new: int, lowest_tier: int) -> int:
+    """How many of the last pieces, of `sizes`, to merge with a piece of size `new`. All sizes are in bytes.
+    `pieces_to_merge([900, 1000, 800], 1000, 1024)` is 3, since all four are in the lowest tier."""
+    kept = len(sizes)  # pieces before those to merge
     while True:
-        tier, first = _tier(new, least), kept
-        while first and _tier(sizes[first - 1], least) <= tier:
+        tier, first = _tier(new, lowest_tier), kept
+        while first and _tier(sizes[first - 1], lowest_tier) <= tier:
             first -= 1
         if kept - first + 1 < TIER_FACTOR:
             return len(sizes) - kept
@@ -124,17 +128,17 @@ def merged(sizes: Sequence[int], new: int, least: int) -> int:
         kept = first
 
 
-def _tier(size: int, least: int) -> int:
-    """The tier of a size: 0 up to `least`, then one more for each factor of `TIER_FACTOR`."""
-    return next(tier for tier in count() if size <= least * TIER_FACTOR**tier)
+def _tier(size: int, lowest_tier: int) -> int:
+    """The tier of a size: 0 up to `lowest_tier`, then one more for each factor of `TIER_FACTOR`."""
+    return next(tier for tier in count() if size <= lowest_tier * TIER_FACTOR**tier)
 
 
 def _fitted(root: Manifest) -> Manifest:
-    """Shorten, then drop copies in a root until it takes `ROOT_BYTES`, unless it has a copy of its whole text."""
+    """The root with shorter copies, or without them, so that it has at most `ROOT_BYTES`; a whole text stays in it."""
     if root.text:
         return root
-    for less in ({}, inline.shorter(root), {"head": "", "tail": ""}, {"last_page": None}):
-        root = replace(root, **less)
-        if len(replace(root, documents=None).to_bytes()) + 400 <= ROOT_BYTES:  # the commit adds its ancestors
+    for smaller in ({}, inline.shorter(root), {"head": "", "tail": ""}, {"last_page": None}):
+        root = replace(root, **smaller)
+        if len(replace(root, documents=None).to_bytes()) + _HISTORY_BYTES <= ROOT_BYTES:
             break
     return root

@@ -1,7 +1,7 @@
 """Commit a change of a context as its next generation. All writers use `commit`.
 
 `generations/<N>.json` is written once, create-only: the writer that creates it has committed generation N.
-`manifest.json` is a copy of the newest root. It may lag after a crash; the next writer repairs it.
+`manifest.json` is a copy of the newest root. It may be older after a crash; the next writer updates it.
 """
 
 from __future__ import annotations
@@ -43,24 +43,25 @@ from monocontext.writing.pages import named_objects
 
 _T = TypeVar("_T")
 
-ATTEMPTS = 100  # the most roots on which a change is made again because another writer was faster
-_COPY_ATTEMPTS = 20  # the most times that `manifest.json` is read and written again
-_REFUSALS = 3  # the most times that a server refuses a write although nobody else has written
-_LONGEST_PAUSE_SECONDS = 0.2  # writers that lost pause for a random time, up to this one
-_proven: set[str] = set()  # servers that have refused a create-only write over an object
+ATTEMPTS = 100  # times that a change is made, each time on a newer root because another writer was faster
+_COPY_ATTEMPTS = 20  # times that `manifest.json` is read and written
+_MOST_REFUSALS = 3  # times that a server may refuse a write although nobody else has written
+_LONGEST_PAUSE_SECONDS = 0.2  # writers that lost pause for a random time up to this
+_proven: set[str] = set()  # servers that have refused a create-only write over an object, as they must
 
 _Change = Callable[[Manifest | None, "Staged"], Manifest | None]
-"""Gets the newest root, or None in an empty place; puts objects, and returns a root that names them, or None."""
+"""Takes the newest root, or None if there is no context; puts objects, and returns a root that names them, or None."""
 
 
 def commit(store: Store, change: _Change) -> Manifest | None:
-    """Commit the root that `change` makes from the newest one, and return it; the newest one if it makes none.
+    """Commit the root that `change` makes from the newest one, and return it, or the newest one if it makes none.
 
     If another writer commits first, or `gc` removes objects of the root meanwhile, `change` is called again with the
-    newest root; `Staged.once` keeps what need not be stored again. In the end, objects that no root names are removed.
+    newest root; `Staged.once` keeps what need not be stored again. At the end, objects that no root names are removed.
 
     Raises `StoreFailure` after `ATTEMPTS` lost attempts, `Unsupported` for a server that ignores conditions, and
-    `ContextChanged` if roots that tell whether the new one counts are gone. Cost: 5 requests and those of `change`.
+    `ContextChanged` if it is unknown whether the root was committed, since later roots were removed. Cost: 5 requests
+    and those of `change`.
     """
     base = read_newest(store)
     staged = Staged(store, base.history.fence if base else 0)
@@ -76,7 +77,7 @@ def commit(store: Store, change: _Change) -> Manifest | None:
             if base is None or newest is None or newest.generation <= base.generation:
                 staged.discard(None)
                 raise
-            base = newest  # the objects that `change` missed may have been removed since this commit
+            base = newest  # the object that `change` missed may have been removed because of this commit
             continue
         if root is None:
             staged.discard(None)
@@ -89,7 +90,7 @@ def commit(store: Store, change: _Change) -> Manifest | None:
             if staged.has_steps or has_joined_filters:
                 staged.discard(root)
             return root
-        event = "%s: someone else wrote generation %d; starting again from %d"
+        event = "%s: another writer committed generation %d first; starting again from %d"
         log.note(log.INFO, event, store.url, root.generation, winner.generation)
         base = winner
     staged.discard(None)
@@ -103,14 +104,11 @@ def commit(store: Store, change: _Change) -> Manifest | None:
 def commit_at(
     url: Place, options: StoreOptions | None, verb: str, change: Callable[[Manifest, Staged], Manifest | None]
 ) -> Manifest:
-    """Open a context that must exist, commit a change, and return the newest root.
-
-    Raises `NotFound`, with the `verb` for the change, such as "append to", in the message.
-    """
+    """Open a context that must exist, and commit a change. Raises `NotFound: no context at <url> to <verb>`."""
 
     def checked(base: Manifest | None, staged: Staged) -> Manifest | None:
         if base is None:
-            raise NotFound(f"no context at {staged.url} to {verb}: create one with `monocontext upload`")
+            raise NotFound(f"no context at {staged.url} to {verb}: `monocontext upload` creates one")
         return change(base, staged)
 
     with open_store_at(url, options) as store:
@@ -120,25 +118,21 @@ def commit_at(
 
 
 class Staged(StoreWrapper):
-    """A store that remembers which objects a writer has put before its commit, while no root names them.
-
-    `gc` without a grace period commits a root as a fence, then removes such objects. The writer finds the fence in its
-    next attempt: all that it put before is then `fenced`, and no root may name it.
-    """
+    """A store that remembers the objects that a writer puts before its commit, while no root names them. `gc` without a
+    grace period commits a root as a fence, then removes such objects. A writer finds the fence when it tries again: all
+    objects that it put before are `fenced` then, and no root may name them."""
 
     def __init__(self, store: Store, fence: int):
         super().__init__(store)
         self.keys: set[str] = set()
-        self.fenced: set[str] = set()  # those of the keys that `gc` may have removed
+        self.fenced: set[str] = set()  # the keys among them that `gc` may have removed
         self.has_steps = False  # whether objects may have been put that the final root does not name
         self.fence = fence  # the generation of the newest fence
-        self._results: dict[Hashable, tuple[Any, set[str]]] = {}  # of `once`, each with the keys that it put
+        self._results: dict[Hashable, tuple[Any, set[str]]] = {}  # of `once`, each with the keys that were put for it
 
     def once(self, name: Hashable, make: Callable[[], _T], *, repeatable: bool) -> _T:
-        """Call `make`, which puts objects, or return the result of an earlier attempt under the same name.
-
-        If a fence came in between, `make` is called again. Raises `AlreadyExists` then if it is not `repeatable`.
-        """
+        """Call `make`, which puts objects, or return the result of an earlier attempt under the same name. After a
+        fence, `make` is called again, or `AlreadyExists` raised if it is not `repeatable`."""
         if name in self._results:
             result, keys = self._results[name]
             if not keys & self.fenced:
@@ -151,7 +145,7 @@ class Staged(StoreWrapper):
         return created
 
     def begin_again(self, base: Manifest | None, attempt: int) -> None:
-        """Pause before another attempt, on the newest root `base`, and note a fence in it."""
+        """Pause before another attempt, on the newest root `base`, and fence the keys if there is a new fence."""
         self.has_steps = True
         time.sleep(uniform(0, min(0.005 * 2**attempt, _LONGEST_PAUSE_SECONDS)))
         fence = base.history.fence if base else 0
@@ -175,7 +169,7 @@ class Staged(StoreWrapper):
         return self.store.put(key, data, if_absent=if_absent, if_match=if_match)
 
     def discard(self, root: Manifest | None) -> None:
-        """Remove what was put and `root` does not name (1 DELETE each, 1 GET an index page); `gc` removes the rest."""
+        """Remove what was put and `root` does not name (1 DELETE each, 1 GET an index page); on errors `gc` does it."""
         with suppress(MonocontextError):
             named = named_objects(self.store, root) if root is not None else set()
             for key in sorted(self.keys):
@@ -185,9 +179,9 @@ class Staged(StoreWrapper):
 
 
 def _put_root(staged: Staged, root: Manifest, data: bytes) -> Manifest | None:
-    """Write a root and its copy. Returns None if it is committed, else the newest root of other writers."""
+    """Write a root and its copy. Returns None if it is committed, or else the newest root of other writers."""
     store, key, etag = staged.store, generation_key(root.generation), None
-    for _ in range(_REFUSALS):
+    for _ in range(_MOST_REFUSALS):
         try:
             etag = put_own(store, key, data)
             break
@@ -199,7 +193,7 @@ def _put_root(staged: Staged, root: Manifest, data: bytes) -> Manifest | None:
         staged.discard(None)
         raise Unsupported(
             f"{store.url} was not changed: the server refuses a create-only write (If-None-Match: *) of {key}, "
-            f"which is not there: choose another server"
+            f"which does not exist: choose another server"
         )
     server = innermost(store).unproven_server
     if server and server not in _proven:
@@ -220,28 +214,26 @@ def _put_root(staged: Staged, root: Manifest, data: bytes) -> Manifest | None:
 
 
 def _withdraw(store: Store, root: Manifest, etag: str, newer: Manifest) -> Manifest | None:
-    """Remove a root whose number others had passed before it was written, and return the newest root instead.
-
-    Returns None if `newer` follows the root, which is then committed. Raises `ContextChanged` if its history is too
-    short to tell.
-    """
-    has_followed = newer.generation > root.generation and newer.history.descends_from(
+    """Remove a root with a number that other writers had passed before it was written, and return the newest root.
+    Returns None if `newer` descends from the root, which is committed then. Raises `ContextChanged` if the history in
+    `newer` is too short to tell."""
+    descends = newer.generation > root.generation and newer.history.descends_from(
         root.generation, root.write_id, newer.generation
     )
-    if has_followed:
+    if descends:
         return None
     with suppress(AlreadyExists, NotFound):
-        store.delete(generation_key(root.generation), if_match=etag)  # `gc` would remove it too, even if it counts
-    if has_followed is None:
+        store.delete(generation_key(root.generation), if_match=etag)  # `gc` removes it too, even if it was committed
+    if descends is None:
         raise ContextChanged(
-            f"{store.url}: generation {root.generation} was written, and is {newer.generation - root.generation} "
-            f"behind the newest: check whether the newest text includes it, since old roots were removed meanwhile"
+            f"{store.url}: generation {root.generation} was written, but the newest is {newer.generation}, and the "
+            f"roots between were removed: check whether the newest text includes the change"
         )
     return read_newest_after(store, newer)
 
 
 def _next_root(store: Store, root: Manifest, base: Manifest | None) -> tuple[Manifest, bytes]:
-    """The root as the generation after `base`, in directories if it is large, and its JSON; or `ContextTooLarge`."""
+    """The root as the generation after `base`, in directories if it is large, and its JSON. Or `ContextTooLarge`."""
     root = replace(
         root,
         generation=base.generation + 1 if base else 1,
@@ -264,7 +256,7 @@ def _next_root(store: Store, root: Manifest, base: Manifest | None) -> tuple[Man
 
 
 def _refuse_without_conditions(staged: Staged, server: str, key: str, data: bytes) -> None:
-    """Write a root again, once for each server. Raises `Unsupported` if the server does not refuse this."""
+    """Write a root again, once for each server, which must refuse this. Raises `Unsupported` if it does not."""
     try:
         staged.store.put(key, data, if_absent=True)
     except AlreadyExists:
@@ -279,7 +271,7 @@ def _refuse_without_conditions(staged: Staged, server: str, key: str, data: byte
 
 
 def _update_copy(store: Store, data: bytes, generation: int) -> Manifest | None:
-    """Make `manifest.json` a copy of this root. If it has this generation or a newer one, return that root instead."""
+    """Make `manifest.json` a copy of a root, given as JSON. Returns the root in it if that is not older, else None."""
     refused_etags: list[str | None] = []  # the versions that the server did not replace
     for _ in range(_COPY_ATTEMPTS):
         etag = None
@@ -295,7 +287,7 @@ def _update_copy(store: Store, data: bytes, generation: int) -> Manifest | None:
             pass
         except DamagedData:
             etag = etag or store.head(ROOT_KEY).etag  # a damaged copy is replaced here
-        if etag is not None and refused_etags.count(etag) >= _REFUSALS:
+        if etag is not None and refused_etags.count(etag) >= _MOST_REFUSALS:
             raise Unsupported(f"the server refuses to replace its own version {etag} (If-Match): choose another server")
         try:
             put_own(store, ROOT_KEY, data, if_match=etag)

@@ -23,14 +23,12 @@ _PADDING_BYTES = {"gzip": 1, "xz": 4}  # zero bytes may follow a stream, in mult
 
 
 class DamagedCompression(ValueError):
-    """Compressed data is damaged, or its end is missing."""
+    """Compressed data is damaged or cut off."""
 
 
 class DecompressedFile:
-    """Reads the streams of a compressed file that is open at its beginning, one after another.
-
-    Unlike the readers of `bz2`, `lzma` and `zstandard`, it refuses bytes after a stream that are not another stream.
-    """
+    """Reads the streams of a compressed file that is open at its beginning, one after another. Unlike the readers of
+    `bz2`, `lzma` and `zstandard`, it refuses bytes after a stream that are not another stream."""
 
     def __init__(self, file: IO[bytes], compression: str) -> None:
         self._file, self._compression = file, compression

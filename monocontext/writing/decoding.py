@@ -116,10 +116,8 @@ class WrongEncoding(NotText):
 
 def decode_file(file: IO[bytes], label: str, reading: InputOptions, *, may_be_binary: bool) -> Iterator[Utf8]:
     """Yield the text of a file that is open at its beginning, and may be compressed. `label` is its name in messages.
-
     Raises `NotText`, before the first piece for what the first bytes show. With `may_be_binary`, control characters are
-    text, if the file is not compressed.
-    """
+    text, if the file is not compressed."""
     stream: IO[bytes] | DecompressedFile = file
     data = file.read(PIECE_BYTES)
     compression = compression_of(data)
@@ -147,8 +145,7 @@ class Decoder:
     def __init__(self, label: str, reading: InputOptions, offset_bytes: int = 0):
         """`label` is the name of the stream in messages, `offset_bytes` the offset of the first piece in the stream."""
         self._label, self._note, self._encoding = label, reading.note, reading.encoding
-        errors = "replace" if reading.errors == "replace" else "strict"
-        self._decoder = codecs.getincrementaldecoder(reading.encoding)(errors)
+        self._decoder = codecs.getincrementaldecoder(reading.encoding)(reading.errors)
         self._is_utf8 = codecs.lookup(reading.encoding).name == "utf-8"
         self._offset_bytes = offset_bytes  # of the next piece
         self._has_begun = offset_bytes > 0  # whether the first character, perhaps a byte order mark, was read

@@ -1,9 +1,10 @@
-"""Store the documents of a text: a row for each, in pages, and tables of their names.
+"""Store the documents of a text: a row for each document, in pages, and tables of their names.
 
-publish({"name": text, ...}, url)
-publish(documents([(name, text, metadata), ...]), url)
+    publish({"name": text, ...}, url)
+    publish(documents([(name, text, metadata), ...]), url)
 
-`DocumentRows` collects those of a new text, `join_documents` adds them to a context, `change_documents` changes some.
+`DocumentRows` collects the documents of a new text, `join_documents` adds them to a context, and `change_documents`
+changes some.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from monocontext.records import NamedTuple, replace
 from monocontext.stores.parallel import at_once
 from monocontext.stores.protocol import Store
 
-READ_AT_ONCE = 8  # the most pages, roots or files that are read at once
+READ_AT_ONCE = 8  # pages, roots or files that are read at once
 
 
 class DocumentInputs(NamedTuple):
@@ -50,41 +51,41 @@ class DocumentInputs(NamedTuple):
 
 
 def documents(items: Iterable[Any] | Mapping[str, Any]) -> DocumentInputs:
-    """Documents for `publish` and `append`: a mapping of name to text, or an iterable, which is read once.
+    """Documents for `publish` and `append`, from a mapping of name to text or an iterable, which is read once.
 
-    An item is a text, or a tuple (name, text) or (name, text, metadata). A text is a `str` or the path of a file,
-    metadata a mapping that JSON can hold, encoded in at most 64 KiB. A document without a name (None) gets its number
-    as its name. If documents share a name, a lookup by name finds the last one.
+    An item is a text, or a tuple (name, text) or (name, text, metadata). A text is a `str` or the path of a file, and
+    metadata a mapping of at most 64 KiB as JSON. A document without a name (None) is named by its number. If several
+    documents have one name, a lookup finds the last.
 
-    A document that does not end in a newline gets one after it, which belongs to no document. Raises `InvalidText` for
-    anything that is not a document, before anything is committed.
+    A newline is stored after each document that does not end in one; it belongs to no document. What reads the result
+    raises `InvalidText` for an item that is not a document, before anything is committed.
     """
     return DocumentInputs(items.items() if isinstance(items, Mapping) else items)
 
 
 class Offset(NamedTuple):
-    """A place in a text, or the distance between two: the characters before it, and the newlines among them."""
+    """An offset in a text, or the difference of two: in characters, and in newlines among these."""
 
     characters: int
     newlines: int
 
 
 class DocumentWriter:
-    """Makes the pages of documents of a text from old pages and single rows, which are given in the order of the text.
-    A page is stored when another one follows (1 PUT): a small last one stays in the root."""
+    """Makes the pages of documents of a text from old pages and single rows, which are added in the order of the text.
+    A page is stored when another follows it (1 PUT); a small last page goes into the root."""
 
     def __init__(self, store: Store, pages: Iterable[DocumentPageRef] = ()):
         self._store = store
         self.pages = list(pages)  # the entries of the pages so far
-        self.last_page: bytes | None = None  # the last page, if only the root holds it
+        self.last_page: bytes | None = None  # the last page if it is only in the root
         self.rows: list[DocumentRow] = []  # the documents after these pages
         last = self.pages[-1] if self.pages else NO_DOCUMENTS
         self.end = Offset(last.characters, last.newlines)  # the end of the last document
-        self._heap_bytes = 0  # the size of the names and metadata in `rows`
-        self._unstored: tuple[str, bytes] | None = None  # the key and the bytes of the last page
+        self._heap_bytes = 0  # the length of the names and metadata in `rows`
+        self._unstored: tuple[str, bytes] | None = None  # the key and bytes of the last page, until it is stored
 
     def add(self, row: DocumentRow, start: Offset) -> None:
-        """Add a document at an offset of the text; the gaps in its row are computed anew."""
+        """Add a document that begins at an offset of the text. The gaps in its row are ignored."""
         gap, gap_newlines = start.characters - self.end.characters, start.newlines - self.end.newlines
         self.end = Offset(start.characters + row.characters, start.newlines + row.newlines)
         self.rows.append(DocumentRow(gap, gap_newlines, *row[2:]))
@@ -93,7 +94,7 @@ class DocumentWriter:
             self.end_page()
 
     def add_rows(self, rows: Iterable[DocumentRow], start: Offset) -> None:
-        """Add documents with the gaps in their rows, the first of which counts from `start`."""
+        """Add documents that are separated by the gaps in their rows. The first gap begins at `start`."""
         characters, newlines = start
         for row in rows:
             characters, newlines = characters + row.gap, newlines + row.gap_newlines
@@ -103,7 +104,8 @@ class DocumentWriter:
     def keep(
         self, page: DocumentPageRef, before: DocumentPageRef | None, shift: Offset, copy: bytes | None = None
     ) -> None:
-        """Add an old page, which followed `before`, `shift` later. `copy`: the page if only the root holds it."""
+        """Add an old page, which followed the page `before` and moves by `shift`. `copy`: the page if it is only in the
+        root."""
         self.end_page()
         self.store_page()
         old, new = before or NO_DOCUMENTS, self.pages[-1] if self.pages else NO_DOCUMENTS
@@ -120,7 +122,7 @@ class DocumentWriter:
         self.end, self.last_page = Offset(moved.characters, moved.newlines), copy
 
     def end_page(self) -> None:
-        """Make a page of the documents after the last one, if there are any (1 PUT for the page before it)."""
+        """Make a page of `rows`, if there are any (1 PUT, for the page before it)."""
         if self.rows:
             self.store_page()
             before = self.pages[-1] if self.pages else NO_DOCUMENTS
@@ -137,7 +139,7 @@ class DocumentWriter:
             self._unstored = None
 
     def finish(self) -> None:
-        """Store all pages but a small last one, which becomes `last_page`."""
+        """End the last page, and store it unless it is small: then it becomes `last_page`."""
         self.end_page()
         if self._unstored and len(self._unstored[1]) <= INLINE_BYTES:
             self.last_page, self._unstored = self._unstored[1], None
@@ -145,7 +147,8 @@ class DocumentWriter:
 
 
 class DocumentRows(DocumentWriter):
-    """Collects the documents of a text. Report all of it in order, with `begin` and `end_document` around documents."""
+    """Collects the documents of a text, whose parts are reported in order by `add_counts`, between `begin` and
+    `end_document` if they are part of a document."""
 
     def __init__(self, store: Store):
         super().__init__(store)
@@ -154,56 +157,54 @@ class DocumentRows(DocumentWriter):
         self.doubled: tuple[int, int] | None = None
         """The numbers of the first two documents with one name; known after `close`."""
         self._characters = self._bytes = self._newlines = 0  # the size of the text so far
-        self._begun: DocumentRow | None = None
-        """The document whose end is not known yet, with the size of the text before it instead of its own."""
+        self._start: Offset | None = None  # the start of the document that is open; the next three are of it too
+        self._start_byte = 0
+        self._name = self._metadata = b""
 
     def add_counts(self, characters: int, text_bytes: int, newlines: int) -> None:
-        """Report the size of the next text."""
+        """Report the size of the next part of the text."""
         self._characters += characters
         self._bytes += text_bytes
         self._newlines += newlines
 
     def begin(self, name: object, metadata: Any = None) -> None:
         """Begin a document here. Raises `InvalidText` for a name or metadata that cannot be stored."""
-        encoded = encode_name(name, self.count), encode_metadata(metadata, self.count)
-        self._begun = DocumentRow(0, 0, self._characters, self._bytes, self._newlines, *encoded)
+        self._name, self._metadata = encode_name(name, self.count), encode_metadata(metadata, self.count)
+        self._start, self._start_byte = Offset(self._characters, self._newlines), self._bytes
 
     def end_document(self) -> None:
-        """End the document that was begun last."""
-        assert self._begun is not None
-        begun, self._begun = self._begun, None
-        start = Offset(begun.characters, begun.newlines)
+        """End the document that is open."""
+        assert self._start is not None
+        start, self._start = self._start, None
         characters, newlines = self._characters - start.characters, self._newlines - start.newlines
-        size_bytes = self._bytes - begun.text_bytes
-        self.add(DocumentRow(0, 0, characters, size_bytes, newlines, begun.name, begun.metadata), start)
+        text_bytes = self._bytes - self._start_byte
+        self.add(DocumentRow(0, 0, characters, text_bytes, newlines, self._name, self._metadata), start)
         self.count += 1
-        self.hashes += name_hash(begun.name)
+        self.hashes += name_hash(self._name)
 
     def close(self) -> None:
         """End the text: store its full pages, and find the first two documents with one name."""
         self.store_page()
         if self.count > DOCUMENTS_PER_PAGE:
-            from monocontext.format import name_tables  # imports numpy, for which few documents have no use
+            from monocontext.format import name_tables  # imports numpy, which few documents do not need
 
             self.doubled = name_tables.first_doubled(name_tables.entries_of(self.hashes))
             return
-        first_numbers: dict[bytes, int] = {}
-        for number in range(self.count):
-            hashed = bytes(self.hashes[number * HASH_BYTES : (number + 1) * HASH_BYTES])
-            if (earlier := first_numbers.setdefault(hashed, number)) != number:
-                self.doubled = earlier, number
-                return
+        names = [bytes(self.hashes[start : start + HASH_BYTES]) for start in range(0, len(self.hashes), HASH_BYTES)]
+        first_numbers = {name: number for number, name in reversed([*enumerate(names)])}
+        pairs = ((first_numbers[name], number) for number, name in enumerate(names))
+        self.doubled = next((pair for pair in pairs if pair[0] < pair[1]), None)
 
 
 def load_document_page(ref: DocumentsRef, number: int, get: Callable[[str], bytes]) -> DocumentPage:
-    """Load and check a page of documents by its number (1 GET; none for a last page in the root)."""
+    """Load and check a page of documents by its number (1 GET; none for the last page if it is in the root)."""
     copy = ref.last_page if number == len(ref.pages) - 1 else None
     page = ref.pages[number]
     return DocumentPage(copy or get(documents_key(page.id)), page, ref.pages[number - 1] if number else None)
 
 
 def load_documents(store: Store, ref: DocumentsRef | None) -> list[DocumentPage]:
-    """Load all pages of documents (1 GET each, some at once)."""
+    """Load all pages of documents (1 GET each, `READ_AT_ONCE` in parallel)."""
     if ref is None:
         return []
     numbers = range(len(ref.pages))
@@ -216,12 +217,12 @@ def names_in(pages: Iterable[DocumentPage]) -> list[bytes]:
 
 
 def join_documents(store: Store, base: Manifest | None, new: DocumentRows | None) -> DocumentsRef | None:
-    """The documents of the root `base` and, after them, those of an appended text (1 PUT for each page and table)."""
+    """The documents of the root `base`, then those of a text that follows it (1 PUT for each new page and table)."""
     before = base.documents if base else None
     if new is None or not new.count:
         return before
     writer = DocumentWriter(store, before.pages if before else ())
-    if before and before.last_page is not None:  # a page in the root takes new documents, too
+    if before and before.last_page is not None:  # the page in the root is filled up
         last, ref = load_document_page(before, len(before.pages) - 1, lambda key: b""), before.pages[-1]
         writer = DocumentWriter(store, before.pages[:-1])
         writer.add_rows(last.rows(), Offset(ref.start, ref.start_newline))
@@ -239,7 +240,8 @@ def join_documents(store: Store, base: Manifest | None, new: DocumentRows | None
 
 
 def _join_names(store: Store, before: DocumentsRef | None, new: DocumentRows) -> tuple[NameTableRef, ...]:
-    """The tables of names. Documents that fill a page get one, joined with tables before it of no more documents."""
+    """The tables of names. As soon as the documents without a table fill a page, they get one. Tables before it with no
+    more documents are joined with it."""
     tables = list(before.names) if before else []
     first = before.named if before else 0
     total = (before.documents if before else 0) + new.count
@@ -261,7 +263,7 @@ def _join_names(store: Store, before: DocumentsRef | None, new: DocumentRows) ->
 
 
 def _hashes_after(store: Store, ref: DocumentsRef, first: int) -> bytes:
-    """The hashes of the names of all documents from number `first` on (1 GET for each page of them)."""
+    """The hashes of the names of all documents from number `first` on (1 GET for each of their pages)."""
     if any(isinstance(page, DocumentDirectory) and page.documents > first for page in ref.pages):
         ref = expand_documents(ref, lambda directory: store.get(directory.key).data)
     hashes = b""
@@ -273,19 +275,19 @@ def _hashes_after(store: Store, ref: DocumentsRef, first: int) -> bytes:
 
 
 class Change(NamedTuple):
-    """The change of one document."""
+    """The change of a document."""
 
     text: str | None = None  # the new text; None to keep the old one
     metadata: bytes | None = None  # the new metadata; None to keep the old ones
-    deletes: bool = False
+    deletes: bool = False  # whether to delete the document
 
 
 class Patch(NamedTuple):
-    """The change of the text around a document: characters [start, stop) of the old text become `text`."""
+    """The change of the text of a document: characters [start, stop) of the old text become `text`."""
 
-    start: int  # the start of the document, or of its header line, which is deleted with it
-    stop: int  # the end of the document, or of a newline after it that belongs to no document
-    text: str  # the new text of the document, with a newline at its end
+    start: int  # the start of the document, or of the header line that is deleted with it
+    stop: int  # the end of the document, or of the newline after it that belongs to no document
+    text: str  # the new text of the document, which ends in a newline; empty if it is deleted
 
 
 def change_documents(
@@ -297,19 +299,18 @@ def change_documents(
     *,
     all_pages: bool = False,
 ) -> DocumentsRef | None:
-    """The documents of a changed text; None if it has none. Pages with a change are stored (1 PUT each).
-
-    `old` and `pages` are the documents before; `changes` and `patches` are by the number of the document. If documents
-    are deleted, a new table of names is stored too. `all_pages`: also store pages without a change, and the table.
-    """
+    """The documents of a changed text, or None if all are deleted. Pages with a change are stored (1 PUT each). `old`
+    and `pages` are the documents before the change; `changes` and `patches` are by the number of the document. If
+    documents are deleted, a new table of names is stored too. `all_pages`: store all pages again, and the table."""
     writer, shift = DocumentWriter(store), Offset(0, 0)
     numbers = sorted(changes)
     for page, ref, before in zip(pages, old.pages, (None, *old.pages), strict=False):
         writer.end_page()
         is_changed = bisect_left(numbers, page.first) < bisect_left(numbers, page.first + len(page))
         start = Offset(ref.start + shift.characters, ref.start_newline + shift.newlines)
-        begins_earlier = start.characters < writer.end.characters or start.newlines < writer.end.newlines
-        if all_pages or is_changed or begins_earlier:
+        # The last document before this page took the newline between them.
+        overlaps = start.characters < writer.end.characters or start.newlines < writer.end.newlines
+        if all_pages or is_changed or overlaps:
             shift = _add_changed(writer, page, ref, shift, changes, patches)
         else:
             writer.keep(ref, before, shift, old.last_page if ref is old.pages[-1] else None)
@@ -331,13 +332,13 @@ def _add_changed(
     changes: Mapping[int, Change],
     patches: Mapping[int, Patch],
 ) -> Offset:
-    """Add the changed documents of an old page, which begin `shift` later. Returns the shift of those after them."""
+    """Add the documents of an old page, which move by `shift`, with their changes. Returns the shift of later ones."""
     characters, newlines = ref.start, ref.start_newline  # the offset in the old text
     for number, row in enumerate(page.rows(), page.first):
         characters, newlines = characters + row.gap, newlines + row.gap_newlines
         change, patch = changes.get(number, Change()), patches.get(number)
         if not change.deletes:
-            writer.add(_changed(row, change), Offset(characters + shift.characters, newlines + shift.newlines))
+            writer.add(_changed_row(row, change), Offset(characters + shift.characters, newlines + shift.newlines))
         if patch:
             newlines_before, newlines_after = int(patch.start < characters), patch.stop - characters - row.characters
             removed_newlines = newlines_before + row.newlines + newlines_after
@@ -349,20 +350,20 @@ def _add_changed(
     return shift
 
 
-def _changed(row: DocumentRow, change: Change) -> DocumentRow:
+def _changed_row(row: DocumentRow, change: Change) -> DocumentRow:
     """The row of a document after its change."""
     text, metadata = change.text, row.metadata if change.metadata is None else change.metadata
     if text is None:
         return DocumentRow(*row[:-1], metadata)
     if change.metadata is None and b'"file"' in metadata:
-        # Without the facts that `sync` recorded of a file: with another text, it has to compare the file again.
-        facts = json.loads(metadata)
-        metadata = encode_metadata({k: v for k, v in facts.items() if k != "file" or type(v) is not dict}, 0)
+        # Drop what `sync` recorded of a file, so that it compares the file with the new text.
+        values = json.loads(metadata)
+        metadata = encode_metadata({k: v for k, v in values.items() if k != "file" or type(v) is not dict}, 0)
     return DocumentRow(0, 0, len(text), len(text.encode()), text.count("\n"), row.name, metadata)
 
 
 def _with_names(store: Store, ref: DocumentsRef, names: list[bytes]) -> DocumentsRef:
-    """These documents with one table of their names, if they fill a page (1 PUT), and the first doubled name anew."""
+    """The documents with one table of their names if they fill a page (1 PUT), and the first doubled name of all."""
     if len(names) <= DOCUMENTS_PER_PAGE and ref.doubled is None:
         return replace(ref, names=())
     from monocontext.format import name_tables

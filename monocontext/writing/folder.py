@@ -3,10 +3,10 @@
 Invariants:
 
 - without `follow_links` every opened file is in the directory, even if another process swaps in links meanwhile: the
-  path is opened one folder at a time, from the descriptor of the directory (Windows has no such descriptors: there a
-  link that is swapped in between the check and the opening is followed)
+  path is opened one folder at a time, from the descriptor of the directory (Windows has no such descriptors, and there
+  a link that is swapped in between the check and the opening is followed)
 - a link to a file of the directory, and a hard link, count as files; every other link is left out and named
-- a folder in it that contains a context is left out and named: it may be what an upload writes
+- a folder in it that contains a context is left out and named: the upload itself may be writing it
 - pipes, sockets and devices are not files, and opening one never waits
 """
 
@@ -26,7 +26,7 @@ _FILE_FLAGS = os.O_RDONLY | PRIVATE_BINARY | NO_WAIT
 _FOLDER_FLAGS = os.O_RDONLY | PRIVATE_BINARY | NO_FOLLOW | getattr(os, "O_DIRECTORY", 0)
 _BUFFER_BYTES = 1 << 16
 _CONTEXT = "a context"
-_MOST_NAMED = 20  # a note about what was left out names this many, and counts the others
+_MOST_NAMED = 20  # entries that a note names; it counts the others
 _GENERATION = re.compile(r"[0-9]{20}\.json")
 
 
@@ -37,25 +37,25 @@ class Folder:
         self.path = os.path.realpath(path)
         self._follows = follow_links
         self.left_out: dict[str, str] = {}
-        """Entries that `files` left out: relative path, and the target of a link, the kind of file, or a context."""
+        """What `files` left out: by relative path, where a link leads, the kind of a file, or "a context"."""
 
     @property
     def contexts(self) -> list[str]:
-        """Folders with a context that `files` left out."""
+        """The relative paths of the folders with a context that `files` left out."""
         return [name for name, reason in self.left_out.items() if reason == _CONTEXT]
 
     def files(self) -> Iterator[str]:
         """Yield relative paths in order, the files of a folder before those of its subfolders. Raises `OSError`."""
         self.left_out = {}
-        own = os.stat(self.path)
-        waiting: list[tuple[str, tuple[str, ...]]] = [("", (self.path,))]
+        top = os.stat(self.path)
+        waiting: list[tuple[str, tuple[str, ...]]] = [("", (self.path,))]  # relative paths, and the folders above them
         while waiting:
             base, above = waiting.pop()
             try:
                 with os.scandir(os.path.join(self.path, base)) as entries:
                     ordered = sorted(entries, key=lambda entry: entry.name)
             except FileNotFoundError:
-                if not base or not os.path.samestat(own, os.stat(self.path)):  # another disk is mounted here, or none
+                if not base or not os.path.samestat(top, os.stat(self.path)):  # another disk is mounted here, or none
                     raise
                 continue  # removed since the folder above it was listed
             if base and self._is_context(base, ordered):
@@ -75,13 +75,14 @@ class Folder:
                     self.left_out[name] = kind
             waiting += reversed(folders)
 
-    def _is_context(self, base: str, items: list[os.DirEntry[str]]) -> bool:
+    def _is_context(self, base: str, entries: list[os.DirEntry[str]]) -> bool:
         generations = os.path.join(self.path, base, "generations")
-        is_like_one = {"manifest.json", "generations"} <= {item.name for item in items} and os.path.isdir(generations)
-        return is_like_one and any(_GENERATION.fullmatch(name) for name in os.listdir(generations))
+        if not {"manifest.json", "generations"} <= {entry.name for entry in entries} or not os.path.isdir(generations):
+            return False
+        return any(_GENERATION.fullmatch(name) for name in os.listdir(generations))
 
     def _why_left_out(self, name: str, above: tuple[str, ...]) -> str | None:
-        """The reason to leave out a link, or None if it is included."""
+        """Why to leave out a link; None to follow it. `above`: the real paths of the folders that contain it."""
         try:
             real = os.path.realpath(os.path.join(self.path, name), strict=True)
         except OSError as error:
@@ -104,38 +105,39 @@ class Folder:
                 if error.errno:
                     error.filename = path  # its own path is only the last part
                 raise
-            raise AccessDenied(f"{path}: it or a folder above it is no longer what was listed: try again") from None
+            raise AccessDenied(f"{path}: it or a folder above it is a link since it was listed: try again") from None
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
-            raise FileNotFoundError(errno.ENOENT, "it is no longer a regular file", path)
+            raise FileNotFoundError(errno.ENOENT, "no longer a regular file", path)
         return io.BufferedReader(io.FileIO(descriptor), _BUFFER_BYTES)
 
     def _open_inside(self, path: str) -> int:
+        """The descriptor of a file in the directory, opened folder by folder, without following links."""
         real = os.path.realpath(path)
         if os.path.commonpath([self.path, real]) != self.path:
             raise AccessDenied(f"{path} leads out of its directory, to {real}")
         if os.open not in os.supports_dir_fd:
             return os.open(real, _FILE_FLAGS)
         *folders, last = os.path.relpath(real, self.path).split(os.sep)
-        offset = os.open(self.path, _FOLDER_FLAGS)
+        parent = os.open(self.path, _FOLDER_FLAGS)
         try:
             for folder in folders:
-                parent, offset = offset, os.open(folder, _FOLDER_FLAGS, dir_fd=offset)
-                os.close(parent)
-            return os.open(last, _FILE_FLAGS | NO_FOLLOW, dir_fd=offset)
+                above, parent = parent, os.open(folder, _FOLDER_FLAGS, dir_fd=parent)
+                os.close(above)
+            return os.open(last, _FILE_FLAGS | NO_FOLLOW, dir_fd=parent)
         finally:
-            os.close(offset)
+            os.close(parent)
 
 
 def describe_left_out(left_out: dict[str, str]) -> str:
-    """Describe what was left out of a directory, in a line for users."""
+    """A line for users about what was left out of a directory."""
     entries = [f"{name} ({reason})" for name, reason in left_out.items()]
     has_links = not set(left_out.values()) <= {_CONTEXT, *SPECIAL_FILES.values()}
-    remedy = "; follow_links=True takes what links lead to" if has_links else ""
+    remedy = "; follow_links=True follows links" if has_links else ""
     return f"left out {len(entries):,} {'entries' if len(entries) > 1 else 'entry'}: {first_of(entries)}{remedy}"
 
 
 def first_of(entries: list[str]) -> str:
-    """The first entries in words, and the number of the others."""
+    """The first entries in one line, and the number of the others."""
     more = f" and {len(entries) - _MOST_NAMED:,} more" if len(entries) > _MOST_NAMED else ""
     return ", ".join(entries[:_MOST_NAMED]) + more

@@ -1,4 +1,4 @@
-"""Make a context of text objects in place: its frames are ranges of these. If one is replaced, reads raise an error."""
+"""Make a context whose frames are ranges of text objects elsewhere. If one is replaced, reads of it raise an error."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from monocontext.writing.segments import FRAME_BYTES, SegmentLayout, Written, cu
 from monocontext.writing.shares import SHARE_BYTES, Target, cut_shares, join_shares, open_ended
 
 READ_BYTES = 8 << 20  # the length of a read of an object
-READS_AHEAD = 4  # the reads at once
+READS_AHEAD = 4  # reads at once
 
-_BOM = b"\xef\xbb\xbf"
-_SHARES_AHEAD = 64  # shares in progress at once: only their small results wait in memory
+_BOM = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
+_SHARES_AHEAD = 64  # shares that workers index at once: only the small results wait in memory
 _MOST_OBJECTS = 256  # objects in a share
 
 
@@ -53,13 +53,13 @@ def index(
 ) -> Manifest:
     """Make a context at `url` of text objects elsewhere, without copying them, and return its root.
 
-    A source is the URL or path of an object, or of a place with objects. Objects are joined in the order of their
-    keys, those of a DeepRecurse context in the order of its manifest, without header lines between them. Everything is
-    read once (1 GET for 8 MiB), in memory bounded by about 64 MiB and some 300 bytes an object.
+    A source is the URL or path of an object, or of a folder or bucket with objects. Objects are joined in the order of
+    their keys, or of the manifest of a DeepRecurse context, without header lines between them. Everything is read once
+    (1 GET for 8 MiB), in memory bounded by about 64 MiB and some 300 bytes an object.
 
-    `replace`: replace the text of an existing context. `frame_bytes`: bytes of text in a frame. `filters`: make search
-    filters. `progress` takes the bytes of text read so far, `note` a sentence about what is left out. `executor`: any
-    `concurrent.futures.Executor`, whose workers then read the objects, each by one of them, and make the filters.
+    `replace`: replace the text of an existing context. `frame_bytes`: the most text in a frame. `filters`: make
+    search filters. `progress` is called with the bytes of text read so far, `note` with a line about what is left out.
+    `executor`: any `concurrent.futures.Executor`, whose workers read the objects, one each, and make the filters.
 
     Raises `InvalidText` for an object that is compressed or not UTF-8 (a byte order mark is skipped with a note);
     `AlreadyExists` without `replace`; `NotFound` if a source has no objects; `NotAContext` if one holds a context.
@@ -69,14 +69,14 @@ def index(
     options = store_options or {}
     with open_store_at(url, options_for(url, options)) as store:
         objects, stores = _find_objects(names, options, note)
-        own = store.url.rstrip("/") + "/"
-        objects = [item for item in objects if not item.url.startswith(own)]  # the context may be below a source
+        own_prefix = store.url.rstrip("/") + "/"
+        objects = [item for item in objects if not item.url.startswith(own_prefix)]  # the context may be below a source
         urls = (os.fspath(name) if "://" in os.fspath(name) else open_store(name).url for name in names)
         allowed = tuple(dict.fromkeys(urls))
 
         def write(staged: Staged) -> Written:
             if executor is None:
-                written = _indexed(objects, lambda place: stores[place], _Collector(layout, note), staged.put, progress)
+                written = _indexed(objects, stores.__getitem__, _FrameCollector(layout, note), staged.put, progress)
             else:
                 target = Target(place_for_workers(url), options, layout)
                 shares = cut_shares(objects, lambda item: max(item.info.size_bytes, SHARE_BYTES // _MOST_OBJECTS))
@@ -90,16 +90,16 @@ def index(
 
 
 class TextObject(NamedTuple):
-    """A text object, and the URL of the store that holds it."""
+    """A text object."""
 
-    place: str
+    store_url: str
     info: ObjectInfo
 
     @property
     def url(self) -> str:
         """The URL of the object."""
-        key = quote(self.info.key) if self.place.startswith(("file:", "http")) else self.info.key
-        return f"{self.place.rstrip('/')}/{key}"
+        key = quote(self.info.key) if self.store_url.startswith(("file:", "http")) else self.info.key
+        return f"{self.store_url.rstrip('/')}/{key}"
 
 
 def _find_objects(
@@ -119,7 +119,7 @@ def _objects_of(
 ) -> tuple[Store, list[ObjectInfo]]:
     """The objects of a source, in order, and their store."""
     if not os.fspath(name).endswith("/"):
-        with suppress(NotFound, InvalidUrl):  # no object: perhaps a place
+        with suppress(NotFound, InvalidUrl):  # not an object: perhaps a folder
             root, key = split_object(name)
             store = open_store(root, **options)
             return store, [store.head(key)]
@@ -130,7 +130,7 @@ def _objects_of(
         return store, _listed(store, note)
     except NotAContext:
         raise NotAContext(
-            f"{store.url} contains {ROOT_KEY}, so it may already hold a context: `index` works on plain text files"
+            f"{store.url} contains {ROOT_KEY}, so it may be a context already: `index` reads plain text files"
         ) from None
     key_of = segment_key(store)
     return store, [store.head(key_of(segment.key)) for segment in segments]
@@ -142,8 +142,7 @@ def _listed(store: Store, note: Callable[[str], None]) -> list[ObjectInfo]:
     infos = list(list_usable(store, left_out))
     if not infos:
         raise NotFound(f"{store.url}: found no object to index")
-    description = describe_left_out(left_out, markers=False)
-    if description:
+    if description := describe_left_out(left_out, markers=False):
         note(f"{store.url}: {description}")
     if isinstance(store, LocalStore):  # links, pipes and the like are not objects
         folder = Folder(parse(store.url).path)
@@ -155,7 +154,7 @@ def _listed(store: Store, note: Callable[[str], None]) -> list[ObjectInfo]:
 
 
 def _index_share(target: Target, objects: list[TextObject]) -> Written:
-    """Cut the objects of a share into frames, and store their filter."""
+    """Cut the objects of a share into frames, and store their filter, in a worker."""
     notes: list[str] = []
     with ExitStack() as stack:
 
@@ -164,7 +163,8 @@ def _index_share(target: Target, objects: list[TextObject]) -> Written:
             return stack.enter_context(open_store_at(url, options_for(url, target.options)))
 
         store = stack.enter_context(target.open_store())
-        written = _indexed(objects, store_of, _Collector(target.layout, notes.append, LEAST_FRAMES), store.put)
+        frames = _FrameCollector(target.layout, notes.append, LEAST_FRAMES)
+        written = _indexed(objects, store_of, frames, store.put)
         written.notes = notes
         return open_ended(store, written)
 
@@ -172,16 +172,17 @@ def _index_share(target: Target, objects: list[TextObject]) -> Written:
 def _indexed(
     objects: Sequence[TextObject],
     store_of: Callable[[str], Store],
-    frames: _Collector,
+    frames: _FrameCollector,
     put: Callable[[str, bytes], object],
     progress: Callable[[int], None] = lambda text_bytes: None,
 ) -> Written:
-    """Cut objects into frames (1 GET for 8 MiB), and store their filters by `put`. Raises `NotText`."""
+    """Cut objects into frames (1 GET for 8 MiB), and store their filters by `put`. `store_of` returns the store with a
+    URL. Raises `NotText`."""
 
     def read(part: tuple[TextObject, int]) -> bytes:
         source, start = part
         size = min(READ_BYTES, source.info.size_bytes - start)
-        return store_of(source.place).get_range(source.info.key, start, size, etag=source.info.etag).data
+        return store_of(source.store_url).get_range(source.info.key, start, size, etag=source.info.etag).data
 
     parts = ((source, start) for source in objects for start in range(0, source.info.size_bytes, READ_BYTES))
     with ThreadPoolExecutor(READS_AHEAD) as pool, closing(in_order(pool, read, parts, READS_AHEAD)) as data:
@@ -191,8 +192,8 @@ def _indexed(
     return frames.finish(put)
 
 
-class _Collector:
-    """Collects the frames of objects, which are given in order, and the columns of their search filter."""
+class _FrameCollector:
+    """Collects the frames of objects, in order, and the columns of their search filter."""
 
     def __init__(self, layout: SegmentLayout, note: Callable[[str], None], frames_before: int = 0):
         self.text_bytes = 0  # the length of the text so far
@@ -203,7 +204,7 @@ class _Collector:
     def add(self, source: TextObject, reads: Iterator[bytes]) -> None:
         """Add the frames of an object, whose bytes `reads` yields. Raises `NotText`."""
         records = self._written.records
-        head, before = next(reads, b""), len(records)
+        head, frames_before = next(reads, b""), len(records)
         if compression := compression_of(head):
             command = f"monocontext sync {source.url} URL"
             raise NotText(source.url, f"compressed ({compression})", f"`{command}` stores its text")
@@ -217,7 +218,7 @@ class _Collector:
             self.text_bytes += len(frame)
             if self._columns:
                 self._columns.feed(frame)
-        if frames := len(records) - before:
+        if frames := len(records) - frames_before:
             self._written.runs.append(FrameRun(source.url, start, frames, "raw", source.info.etag))
 
     def finish(self, put: Callable[[str, bytes], object]) -> Written:
@@ -236,5 +237,4 @@ def _decoded(source: TextObject, reads: Iterable[bytes], start: int) -> Iterator
             yield decoder.feed(data)[0]
         yield decoder.feed(b"", final=True)[0]
     except NotText as error:
-        reason = error.reason.replace("utf-8", "UTF-8")
-        raise NotText(source.url, f"{reason}: `monocontext sync --encoding ...` stores it") from None
+        raise NotText(source.url, error.reason, "`monocontext sync --encoding ...` stores its text") from None

@@ -1,4 +1,4 @@
-"""Read strings, bytes, files, directories and documents as one stream of UTF-8, in bounded memory."""
+"""Read strings, bytes, files, folders and documents as one stream of UTF-8, in bounded memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NEWLINE: Utf8 = b"\n", 1
 
 
 class Pieces(NamedTuple):
-    """The text of a document that is read while it is stored."""
+    """The text of a document in pieces, which are read while they are stored."""
 
     pieces: Iterator[Utf8]
 
@@ -29,25 +29,25 @@ class Pieces(NamedTuple):
 def read_pieces(
     sources: Source | Iterable[Source] | Mapping[str, str], reading: InputOptions, rows: DocumentRows | None = None
 ) -> Iterator[bytes]:
-    """The text of sources as UTF-8, in pieces that end between characters. Neighbouring `bytes` are one stream. Files
-    and `DocumentInputs` add documents to `rows`. Iterating raises `InvalidText` and `NotFound`."""
+    """Yield the text of sources as UTF-8, in pieces that end between characters. Successive `bytes` are one stream.
+    `rows` gets a document for each file and each item of `DocumentInputs`. Raises `InvalidText`, `NotFound`."""
     if isinstance(sources, Mapping):
         sources = documents(sources)
-    # A single text has no documents, so nothing is counted.
+    # A single text has no documents, so its parts need not be counted.
     return _Reader(reading, None if isinstance(sources, str) else rows).pieces(sources)
 
 
 class _Reader:
-    """Reads sources one after another, and counts their text in `rows`."""
+    """Reads sources one after another, and reports their text to `rows`."""
 
     def __init__(self, reading: InputOptions, rows: DocumentRows | None) -> None:
         self.reading, self.rows = reading, rows
         self.ends_line = True  # whether the text so far ends in a newline
 
     def pieces(self, sources: Source | Iterable[Source]) -> Iterator[bytes]:
-        """Yield the text of the sources. Short texts are joined to pieces of at least half of `PIECE_BYTES`."""
+        """Yield the text of the sources. Short texts are joined into pieces of at least half of `PIECE_BYTES`."""
         batch: list[bytes] = []
-        size = 0
+        size = 0  # in bytes
         for data, characters in self._read(sources):
             if not data:
                 continue
@@ -69,8 +69,8 @@ class _Reader:
         elif not isinstance(sources, Iterable):
             kind = type(sources).__name__
             raise TypeError(f"expected str, bytes, a path, documents, or an iterable of these, not {kind}")
-        stream: Decoder | None = None
-        characters = 0
+        stream: Decoder | None = None  # decodes successive sources of bytes
+        characters = 0  # in the sources that are strings so far
         paths = [item for item in items if isinstance(item, os.PathLike)] if isinstance(items, list | tuple) else []
         prefixes = prefixes_of(paths, self.reading)
         for number, source in enumerate(items):
@@ -95,13 +95,13 @@ class _Reader:
 
     def _files(self, path: Path, prefixes: dict[Path, str]) -> Iterator[Utf8]:
         left_out: dict[str, list[str]] = {}
-        for file, texts in read_found(find_files([path], self.reading, prefixes), self.reading, left_out):
+        for file, pieces in read_found(find_files([path], self.reading, prefixes), self.reading, left_out):
             if file.container and self.reading.header:
                 header = self.reading.header.replace("{path}", file.name)
                 yield from self._encode(("" if self.ends_line else "\n") + header, "header")
             if self.rows:
                 self.rows.begin(file.name)
-            yield from texts
+            yield from pieces
             if self.rows:
                 self.rows.end_document()
         note_left_out(left_out, self.reading)
@@ -122,8 +122,8 @@ class _Reader:
             if not self.ends_line:
                 yield _NEWLINE
 
-    def _encode(self, text: str, name: str, before: int = 0) -> Iterator[Utf8]:
-        """Yield a text in UTF-8, with lone surrogates refused or replaced: they have no UTF-8 form."""
+    def _encode(self, text: str, label: str, characters_before: int = 0) -> Iterator[Utf8]:
+        """Yield a text in UTF-8, which cannot encode lone surrogates: these are replaced, or raise `InvalidText`."""
         for start in range(0, len(text), PIECE_BYTES):
             piece = text[start : start + PIECE_BYTES]
             try:
@@ -131,14 +131,14 @@ class _Reader:
             except UnicodeEncodeError as error:
                 if self.reading.errors != "replace":
                     raise InvalidText(
-                        f"{name}: a lone surrogate U+{ord(piece[error.start]):04X} at character "
-                        f"{before + start + error.start}; errors='replace' stores U+FFFD in its place"
+                        f"{label}: a lone surrogate U+{ord(piece[error.start]):04X} at character "
+                        f"{characters_before + start + error.start}; errors='replace' stores U+FFFD in its place"
                     ) from None
                 yield _SURROGATES.sub("\ufffd", piece).encode(), len(piece)
 
 
 def parts_of(item: Any, number: int) -> tuple[Any, Any, Any]:
-    """The name, the text and the metadata of the document `number`. Raises `InvalidText` if it has another form."""
+    """The name, the text and the metadata of the document with this number. Raises `InvalidText` for another item."""
     parts = (None, item) if isinstance(item, str | os.PathLike) else item
     if not isinstance(parts, tuple | list) or len(parts) not in (2, 3):
         kind = type(item).__name__

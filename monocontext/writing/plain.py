@@ -1,6 +1,6 @@
-"""Open a plain file, folder or object as a text, in its state at that moment.
+"""Open a plain file, folder or object as a text, in its state at that moment. Nothing is written.
 
-The text of a small file or a folder is kept in memory; a large file or an object is indexed. Nothing is written.
+The text of a small file or of a folder is kept in memory; a large file or an object is indexed.
 """
 
 from __future__ import annotations
@@ -27,20 +27,17 @@ from monocontext.writing.folder import Folder
 from monocontext.writing.index_in_place import index
 from monocontext.writing.publish import publish
 
-SMALL_BYTES = 8 << 20  # the text of a file up to this size is kept in memory
-MOST_PLAIN_BYTES = 512 << 20
-"""A folder or an object in a store above this size is refused: it would be read as a whole each time."""
+SMALL_BYTES = 8 << 20  # the largest file whose text is kept in memory
+MOST_PLAIN_BYTES = 512 << 20  # a larger folder, or object in a store, is refused: each opening reads all of it
 
-_warn = partial(warnings.warn, stacklevel=4)  # a caller of the library, about the files that were left out
+_warn = partial(warnings.warn, stacklevel=4)  # warns the caller of the library about files that were left out
 _ROOT = re.compile(r"/?generations/\d{20}\.json$")  # the path of a root in a stored text
 
 
 def open_plain(url: str | os.PathLike[str], options: StoreOptions | None = None) -> Store | None:
-    """Return a store with a context of the text of a plain file, folder or object, or None if the URL names none.
-
-    Hidden files, and files that are not text, are left out of a folder with a warning. Raises `NotFound` for a folder
-    without files, `InvalidText`, and `MonocontextError` for a folder or an object above 512 MiB.
-    """
+    """A store with a context of the text of a plain file, folder or object; None if the URL names none of these. Hidden
+    files, and files that are not text, are left out of a folder with a warning. Raises `NotFound` for a folder without
+    files, `InvalidText`, and `MonocontextError` for a folder or an object above 512 MiB."""
     path = _find_path(url)
     if path is not None:
         if path.is_file() and _is_root_name(path.as_posix()) and path.stat().st_size <= SMALL_BYTES:
@@ -52,13 +49,13 @@ def open_plain(url: str | os.PathLike[str], options: StoreOptions | None = None)
         location, key = split_object(url)
         if parse(url).scheme in ("file", "memory"):
             return None
-        with closing(open_store(location, **(options or {}))) as place:
-            size = place.head(key).size_bytes
-            root = place.get(key).data if _is_root_name(key) and size <= SMALL_BYTES else b""
+        with closing(open_store(location, **(options or {}))) as source:
+            size = source.head(key).size_bytes
+            root = source.get(key).data if _is_root_name(key) and size <= SMALL_BYTES else b""
     except (NotFound, InvalidUrl):
         return None
     _refuse_root(str(url), root)
-    _refuse_large(str(url), size, f"`monocontext index {url} PLACE` indexes it without a copy")
+    _refuse_large(str(url), size, f"`monocontext index {url} FOLDER` indexes it without a copy")
     store = _memory(str(url))
     index(str(url), store, filters=False, note=_warn, store_options=options)
     return store
@@ -88,7 +85,7 @@ def _is_root_name(key: str) -> bool:
 
 
 def _refuse_root(url: str, data: bytes) -> None:
-    """Raise `NotFound` if `data` is the root of a stored text: a search in the root would not search that text."""
+    """Raise `NotFound` if `data` is the root of a stored text, in which a search would not search that text."""
     try:
         Manifest.from_bytes(data, url)
     except MonocontextError:  # a file of another program
@@ -97,13 +94,13 @@ def _refuse_root(url: str, data: bytes) -> None:
     raise NotFound(f"{url} is a part of a stored text, whose URL is {location}")
 
 
-def _refuse_large(name: str, size: int, remedy: str) -> None:
-    if size > MOST_PLAIN_BYTES:
-        raise MonocontextError(f"{name} has {size / 1e9:.1f} GB, too much to read without an upload: {remedy}")
+def _refuse_large(name: str, size_bytes: int, remedy: str) -> None:
+    if size_bytes > MOST_PLAIN_BYTES:
+        raise MonocontextError(f"{name} has {size_bytes / 1e9:.1f} GB, too much to read without an upload: {remedy}")
 
 
 def _memory(url: str) -> MemoryStore:
-    """A store in memory, whose objects go with it. `url` is that of the source, so another process can open it."""
+    """An empty store in memory. It has the URL of the source, so that another process can open that."""
     name = f"plain-{uuid.uuid4().hex}"
     store = MemoryStore(name)
     forget(name)
@@ -112,6 +109,7 @@ def _memory(url: str) -> MemoryStore:
 
 
 def _read_path(path: Path) -> Store:
+    """A store with a context of a local file or folder."""
     store = _memory(path.as_uri())
     if path.is_dir():
         _check_folder(path)
@@ -124,7 +122,7 @@ def _read_path(path: Path) -> Store:
 
 
 def _check_folder(path: Path) -> None:
-    """Refuse a folder that contains stored texts, no file, or too much text."""
+    """Raise an error for a folder that contains stored texts, no file, or too much text."""
     folder = Folder(path)
     names = [name for name in folder.files() if "/." not in f"/{name}"]
     texts = {name[: match.start()] for name in names if (match := _ROOT.search(name))}.union(folder.contexts)

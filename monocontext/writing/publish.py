@@ -1,4 +1,4 @@
-"""Publish a text as a context, or append to one: store segments and index pages, under new names, then commit."""
+"""Publish a text as a context, or append a text to one: store segments and index pages under new names, then commit."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any, Unpack
 from monocontext.errors import AlreadyExists, InvalidUrl
 from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions, validate_options
+from monocontext.records import NamedTuple
 from monocontext.records import replace as with_fields
 from monocontext.stores import Place, open_store_at, place_for_workers
 from monocontext.stores.protocol import Store
@@ -44,28 +45,29 @@ def publish(
     """Store a text as a context at `url` and return the committed root.
 
     `sources` is a `str` (the text), or an iterable of `str` pieces, `bytes` pieces (encoded text, one stream) and paths
-    (files; directories, each file under a header line), or documents: a mapping of name to text, or `documents(...)`.
-    Each file is a document too. Sources are read once, in memory bounded by about 8 segments and 50 bytes a document.
-    `progress` takes the bytes of text that are stored. `reading`: see `decoding.InputOptions`. `filters`: write search
-    filters, some 4 to 16 % of the text; fewer than 9 frames, or frames below 512 bytes, get none. `executor`: any
-    `concurrent.futures.Executor`, whose workers then store batches of 32 MiB, which this process reads and sends.
+    (files; folders, whose files get header lines), or documents: a mapping of name to text, or `documents(...)`. Each
+    file is a document too. Sources are read once, in memory bounded by about 8 segments and 50 bytes a document.
+    `reading`: see `decoding.InputOptions`. `filters`: write search filters, of some 4 to 16 % of the text; fewer than 9
+    frames, or frames below 512 bytes, get none. `progress` is called with the bytes of text that are stored.
+    `executor`: any `concurrent.futures.Executor`, whose workers store shares of 32 MiB, which this process sends.
 
-    Raises `AlreadyExists` if there is a context already, unless `replace` (earlier generations stay readable), and
-    `InvalidText` for a source that is not text; then what was stored is removed, what workers stored by `gc`. Cost: 1
-    PUT for each segment and page, 2 for the commit, and about 5 other requests.
+    Raises `AlreadyExists` if there is a context, unless `replace` (earlier generations stay readable). Raises
+    `InvalidText` for a source that is not text; what was stored is removed then, and what workers stored by `gc`.
+    Cost: 1 PUT for each segment and page, 2 for the commit, and about 5 other requests.
     """
     _check_order(sources, url)
     layout, reads = SegmentLayout(frame_bytes, segment_bytes, codec, filters), InputOptions(**reading)
 
     def write(store: Staged) -> Written:
-        return store_text(store, sources, None, layout, reads, progress, executor, url, store_options)
+        workers = Workers(executor, url, store_options) if executor else None
+        return store_text(store, sources, None, layout=layout, reads=reads, progress=progress, workers=workers)
 
     with open_store_at(url, store_options) as store:
         return publish_written(store, write, replace)
 
 
 def _check_order(sources: object, url: Place) -> None:
-    """Raise `InvalidUrl` if the arguments were swapped: `url` has several lines, or the text is only a URL."""
+    """Raise `InvalidUrl` if the arguments seem to be swapped: `url` has several lines, or the text is only a URL."""
     if isinstance(url, str) and "\n" in url:
         raise InvalidUrl(f"the URL is a text of several lines ({url[:40]!r}): the order is (text, url)")
     if isinstance(sources, str) and re.fullmatch(r"(s3|gs|az|abfs|memory|file)://\S+", sources):
@@ -75,7 +77,7 @@ def _check_order(sources: object, url: Place) -> None:
 def publish_written(
     store: Store, write: Callable[[Staged], Written], replace: bool, allow: Iterable[str] = ()
 ) -> Manifest:
-    """Commit what `write` stores, called once, as the whole text of a context. `allow`: places it may read."""
+    """Commit what `write` stores, which is called once, as the whole text of a context. `allow`: URLs that it reads."""
 
     def change(base: Manifest | None, store: Staged) -> Manifest:
         if base is not None and not replace:
@@ -93,7 +95,7 @@ def publish_written(
 
 
 def with_new(text: StoredText, new: Written) -> Manifest:
-    """The root of a text with a new one, and its documents, after it."""
+    """The root of a text with a new text, and the documents of this, after it."""
     root = appended(text, new)
     return with_fields(root, documents=join_documents(text.store, text.root, new.documents))
 
@@ -114,17 +116,18 @@ def append(
 ) -> Manifest:
     """Add text at the end of the context at `url`, as a new generation. Parameters as for `publish`.
 
-    A text of fewer than 16 frames (4 MiB) is merged with short ones before it once these have become many (`appended`):
-    a root takes at most 8 KB, and each byte is stored again six times in all. Frame size and codec are those of the
-    context unless given. Two appenders at once both succeed. Raises `NotFound` if there is no context. Cost: 4 PUTs, 4
+    A text of fewer than 16 frames (4 MiB) is merged with short ones before it when these become many (`appended`), so
+    that a root has at most 8 KB; a byte is stored again at most six times. By default, frame size and codec are as in
+    the context. If two writers append at once, both succeed. Raises `NotFound` if there is no context. Cost: 4 PUTs, 4
     other requests, and a few GETs if short texts are merged; for a longer text as for `publish`.
     """
     reads = InputOptions(**reading)
+    workers = Workers(executor, url, store_options) if executor else None
 
     def change(base: Manifest, store: Staged) -> Manifest | None:
         layout = SegmentLayout(frame_bytes or base.frame_bytes, segment_bytes, codec or base.codec, filters)
-        read = partial(store_text, store, sources, base, layout, reads, progress, executor, url, store_options)
-        new = store.once("text", read, repeatable=False)
+        store_new = partial(store_text, layout=layout, reads=reads, progress=progress, workers=workers)
+        new = store.once("text", lambda: store_new(store, sources, base), repeatable=False)
         if not new.text and not new.runs and not (new.documents and new.documents.count):
             return None
         with StoredText(store, base) as text:
@@ -136,19 +139,26 @@ def append(
     return commit_at(url, store_options, "append to", change)
 
 
+class Workers(NamedTuple):
+    """An executor, and the context as its workers open it."""
+
+    executor: Executor
+    url: Place
+    store_options: StoreOptions | None
+
+
 def store_text(
     store: Staged,
     sources: Any,
     base: Manifest | None,
+    *,
     layout: SegmentLayout | None = None,
     reads: InputOptions | None = None,
     progress: Callable[[int], None] = lambda text_bytes: None,
-    executor: Executor | None = None,
-    url: Place = "",
-    store_options: StoreOptions | None = None,
+    workers: Workers | None = None,
 ) -> Written:
-    """Read a text that is to follow that of `base`, if there is one, and store it, by the workers of an executor if one
-    is given; they find the context at `url`. After other text a short one is only read. It is not committed."""
+    """Read and store a text that follows that of the root `base`, if any, without a commit. A short text that follows
+    another is only read (`Written.text`)."""
     layout = layout or (SegmentLayout(base.frame_bytes, codec=base.codec) if base else SegmentLayout())
     rows = DocumentRows(store)
     pieces = read_pieces(sources, reads or InputOptions(), rows)
@@ -159,11 +169,11 @@ def store_text(
             break
     if base and len(text) < short_bytes(layout):
         new = Written(text=bytes(text))
-    elif executor is None:
+    elif workers is None:
         new = write_segments(store, chain([bytes(text)], pieces), layout, progress, base.frames if base else 0)
     else:
-        target = Target(place_for_workers(url), store_options or {}, layout)
-        new = share_text(target, chain([bytes(text)], pieces), executor, progress)
+        target = Target(place_for_workers(workers.url), workers.store_options or {}, layout)
+        new = share_text(target, chain([bytes(text)], pieces), workers.executor, progress)
         store.keys |= new.keys
     rows.close()
     new.documents, new.layout = rows, layout

@@ -1,8 +1,8 @@
-"""Store or index a text with the workers of an executor: each takes a share of the text, stores its frames and their
-search filter, and returns their records; the driver joins these.
+"""Store or index a text with the workers of an executor. Each worker takes a share of the text, stores its frames and
+their search filter, and returns the records of these; the driver joins them.
 
-A share is text that the driver sends, or objects that the worker reads (`index_in_place`). The columns of its last
-frames would cover text of the next one, so these frames have none until the commit (`appended`).
+A share is text that the driver sends, or objects that the worker reads (`index_in_place`). The filter columns of its
+last frames would cover text of the next share, so these frames get theirs in the commit (`appended`).
 """
 
 from __future__ import annotations
@@ -23,19 +23,20 @@ from monocontext.stores import open_store_at, options_for
 from monocontext.stores.parallel import AHEAD, in_order
 from monocontext.stores.protocol import Store
 from monocontext.writing.segments import SegmentLayout, Written, cut_frames, write_segments
+from monocontext.writing.splice import FOLDING
 
-SHARE_BYTES = 32 << 20  # text in a share: about two segments, a second of one core's time
-_JOINED = 8  # the filters that a worker joins at once: it holds 16 MiB of each
-_MOST_JOINED_FRAMES = 1 << 16  # as in one upload
+SHARE_BYTES = 32 << 20  # the text of a share: about two segments, and a second of one core's time
+_MOST_JOINED = 8  # filters that a worker joins at once: it holds 16 MiB of each
+_MOST_JOINED_FRAMES = 1 << 16  # frames of a joined filter, as in an upload without workers
 
 _T = TypeVar("_T")
 
 
 class Target(NamedTuple):
-    """The context that workers write, as they open it, and how."""
+    """The context that workers write to."""
 
     url: str | Store
-    options: StoreOptions
+    options: StoreOptions  # for opening it
     layout: SegmentLayout
 
     def open_store(self) -> AbstractContextManager[Store]:
@@ -43,13 +44,13 @@ class Target(NamedTuple):
 
 
 def share_text(target: Target, pieces: Iterable[bytes], executor: Executor, progress: Callable[[int], None]) -> Written:
-    """Store a text as `write_segments` does, in the same frames, by workers. Some 8 shares are in memory."""
+    """Store a text by workers, in the same frames as `write_segments`. Some 8 shares of it are in memory."""
     shares = cut_shares(cut_frames(pieces, target.layout.frame_bytes), len)
     return join_shares(in_order(executor, partial(_store, target), shares, AHEAD), target, executor, progress)
 
 
 def cut_shares(items: Iterable[_T], size_of: Callable[[_T], int]) -> Iterator[list[_T]]:
-    """Yield the items in shares."""
+    """Yield items in lists of at most `SHARE_BYTES` in all, or of one larger item. `size_of`: the bytes of an item."""
     share: list[_T] = []
     size = 0
     for item in items:
@@ -63,21 +64,21 @@ def cut_shares(items: Iterable[_T], size_of: Callable[[_T], int]) -> Iterator[li
 
 
 def _store(target: Target, frames: list[bytes]) -> Written:
-    """Store the frames of a share and their filter."""
+    """Store the frames of a share, and their filter, in a worker."""
     with target.open_store() as store:
         written = open_ended(store, write_segments(store, frames, target.layout, frames_before=LEAST_FRAMES))
     if sum(record.bytes for record in written.records) > SHARE_BYTES // 2:
-        written.gathered.stored = None  # so that not all of a large text is sent to the driver
+        written.gathered.stored = None  # a root has no room for the text of such shares, so it is not sent back
     return written
 
 
 def open_ended(store: Store, written: Written) -> Written:
-    """`written` without columns of its last frames, after which other text may come, nor a filter of these alone."""
+    """`written` without the filter columns of its last frames, which may cover text that follows."""
     stop = stale = len(written.records)
-    remaining = 3 * max((ref.reach_bytes for ref in written.filters), default=0)  # folding may shrink a character
-    while stale and remaining > 0:
+    reach_bytes = FOLDING * max((ref.reach_bytes for ref in written.filters), default=0)
+    while stale and reach_bytes > 0:
         stale -= 1
-        remaining -= written.records[stale].bytes
+        reach_bytes -= written.records[stale].bytes
     keys = written.keys
     written.filters = moved(written.filters, [Moved(stale, stop, stop, 0)])
     with suppress(AccessDenied):
@@ -87,7 +88,7 @@ def open_ended(store: Store, written: Written) -> Written:
 
 
 def _join_here(target: Target, refs: Sequence[FilterRef]) -> FilterRef:
-    """Join filters, and remove them (1 DELETE each). What may not be deleted stays until `gc`."""
+    """Join filters into one, and remove the old ones (1 DELETE each), or leave them to `gc` if that is not allowed."""
     if len(refs) == 1:
         return refs[0]
     with target.open_store() as store:
@@ -105,19 +106,19 @@ def join_shares(
     progress: Callable[[int], None],
     note: Callable[[str], None] = lambda text: None,
 ) -> Written:
-    """Join what workers have stored, in order, into the whole text, and report the progress and their notes."""
+    """Join the shares that workers have stored, in order, into one text, and pass on the progress and their notes."""
     joined, text_bytes = Written(layout=target.layout), 0
     filters: list[FilterRef] = []
-    for new in shares:
-        for text in new.notes:
+    for share in shares:
+        for text in share.notes:
             note(text)
-        filters += moved(new.filters, [Moved(0, 0, 0, len(joined.records))])
-        joined.runs += new.runs
-        joined.records += new.records
-        joined.gathered.extend(new.gathered)
-        text_bytes += sum(record.bytes for record in new.records)
+        filters += moved(share.filters, [Moved(0, 0, 0, len(joined.records))])
+        joined.runs += share.runs
+        joined.records += share.records
+        joined.gathered.extend(share.gathered)
+        text_bytes += sum(record.bytes for record in share.records)
         progress(text_bytes)
-    # A search reads a row of each filter, so they are joined until no more can be.
+    # A search reads a row of each filter, so filters are joined as far as possible.
     while len(groups := _groups_to_join(filters)) < len(filters):
         filters = list(in_order(executor, partial(_join_here, target), groups))
     joined.filters = tuple(filters)
@@ -128,7 +129,7 @@ def _groups_to_join(filters: Iterable[FilterRef]) -> list[list[FilterRef]]:
     groups: list[list[FilterRef]] = []
     for ref in filters:
         last = groups[-1] if groups else []
-        is_full = len(last) == _JOINED or sum(item.frames for item in last) + ref.frames > _MOST_JOINED_FRAMES
+        is_full = len(last) == _MOST_JOINED or sum(item.frames for item in last) + ref.frames > _MOST_JOINED_FRAMES
         if last and not is_full and can_join([*last, ref]):
             last.append(ref)
         else:

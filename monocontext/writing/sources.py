@@ -47,11 +47,9 @@ class InputFile:
 def find_files(
     paths: Sequence[Path], reading: InputOptions, prefixes: dict[Path, str] | None = None
 ) -> Iterator[InputFile]:
-    """Yield the files at some paths, and all files of the folders among these, selected or not.
-
-    `prefixes`: what `prefixes_of` returned for these and other paths. Raises `NotFound` for a missing path, and for a
-    folder in which `include` selects no file.
-    """
+    """Yield the files at some paths, and all files of the folders among these, selected or not. `prefixes`: what
+    `prefixes_of` returned for these and other paths. Raises `NotFound` for a missing path, and for a folder in which
+    `include` selects no file."""
     prefixes = prefixes_of(paths, reading) if prefixes is None else prefixes
     for path in paths:
         prefix = prefixes.get(path, "")
@@ -94,10 +92,8 @@ def named_file(path: Path, prefix: str = "") -> InputFile:
 
 
 def find_objects(store: Store, reading: InputOptions, context_url: str) -> list[InputFile]:
-    """The objects of a store, selected or not, without those of the context at `context_url` (1 LIST per 1,000).
-
-    Raises `NotFound` if there are none.
-    """
+    """The objects of a store, selected or not, without those of the context at `context_url` (1 LIST per 1,000). Raises
+    `NotFound` if there are none."""
     left_out: list[str] = []
     infos = list_usable(store, left_out)
     files = [_object(store, info, info.key, store.url, reading.selects(info.key)) for info in infos]
@@ -128,10 +124,8 @@ def _facts(path: str | os.PathLike[str], label: str) -> dict[str, Any]:
 
 
 def _not_ignored(path: Path) -> set[str] | None:
-    """The relative paths of the files in a folder that git does not ignore, also in repositories below it.
-
-    None for a folder outside all repositories, and for a folder that is ignored itself: its caller wants its files.
-    """
+    """The relative paths of the files in a folder that git does not ignore, also in repositories below it. None for a
+    folder outside all repositories, and for a folder that is ignored itself: its caller wants its files."""
     real = path.resolve()
     for folder in (path, *real.parents):
         if (folder / ".git").is_file() or (folder / ".git" / "HEAD").exists():
@@ -200,11 +194,9 @@ def displayable(name: str) -> str:
 
 
 def read_source(source: InputFile, reading: InputOptions) -> Iterator[Utf8]:
-    """Yield the text of a source.
-
-    A file that others shorten or overwrite meanwhile is read again; if that does not help, a note says so. Raises
-    `NotText`; for a source in a folder or store before the first piece, so that it can be left out.
-    """
+    """Yield the text of a source. A file that others shorten or overwrite meanwhile is read again; if that does not
+    help, a note says so. Raises `NotText`; for a source in a folder or store before the first piece, so that it can be
+    left out."""
     for attempt in range(_MOST_READS):
         notes: list[str] = []
         try:
@@ -242,10 +234,8 @@ def read_source(source: InputFile, reading: InputOptions) -> Iterator[Utf8]:
 def read_found(
     sources: Iterable[InputFile], reading: InputOptions, left_out: dict[str, list[str]]
 ) -> Iterator[tuple[InputFile, Iterator[Utf8]]]:
-    """Yield the selected sources that are text, each with its text.
-
-    The names of the others are added to `left_out` by folder or store, each with the reason, for `note_left_out`.
-    """
+    """Yield the selected sources that are text, each with its text. The names of the others are added to `left_out` by
+    folder or store, each with the reason, for `note_left_out`."""
     for source in sources:
         if not source.is_selected:
             continue

@@ -1,4 +1,4 @@
-"""Replace neighbouring frames of a text by others, as all writers do: write the pages that change, make the root."""
+"""Replace frames of a text by new ones, as all writers do: write the index pages that change, and make the root."""
 
 from __future__ import annotations
 
@@ -27,28 +27,29 @@ from monocontext.writing.pages import IndexWriter, record_of, row_of, rows_of
 from monocontext.writing.segments import SegmentLayout, Segments, Written
 from monocontext.writing.stored_text import StoredText
 
+FOLDING = 3  # case folding shrinks a character at most to a third of its bytes
 EMPTY_ROOT = Manifest(generation=0, write_id="", created="")  # the root before the first one, without frames
 _SPLIT_FRAMES = 256
-"""A page of so many frames is not stored again for an append, whose frames make another page of some 6 KB."""
+"""An append to a last page of at least so many frames begins another page, so that some 6 KB are not stored again."""
 
 
 @dataclass(slots=True)
 class Stretch:
-    """Neighbouring frames [first, stop) of a text, which new ones replace."""
+    """Neighbouring frames [first, stop) of a text that new frames replace."""
 
     first: int
     stop: int
     frames: int  # the number of new frames
-    keeps_text: bool = False
-    """Whether each new frame has the text of the old one in its place: then filters keep their columns."""
-    kept_bytes: int = 0  # at least how many bytes at the start of frame `first` are the same afterwards
+    keeps_text: bool = False  # whether each new frame has the text of the old one, so that filters keep their columns
+    kept_bytes: int = 0  # at least so many bytes at the start of frame `first` do not change
 
 
 def splice(
     text: StoredText, stretches: Sequence[Stretch], new: Written, *, all_pages: bool = False, **changes: Any
 ) -> Manifest:
-    """Write the pages of a text in which `stretches`, in order, have the new frames (`all_pages`: all). The returned
-    root has no copies of its text, and filters without columns of the new frames (`uncovered`)."""
+    """Replace `stretches` of a text, which are in order, by new frames, and return the root with other `changes`. Index
+    pages that change are stored, or with `all_pages` all (1 PUT each). The root has no copies of its text, and its
+    filters have no columns of the ranges that `uncovered` returns."""
     base = text.root
     index, dropped_bytes = _write_index(text, stretches, new, all_pages)
     fields: dict[str, Any] = {
@@ -62,16 +63,17 @@ def splice(
         "flags": flags_of_text(new.records, base.flags if base.pages else OF_TEXT),
     }
     if base.filters:
-        moves = [move for move, stretch in _moves(text, stretches) if not stretch.keeps_text]
+        moves = [move for move, stretch in _filter_moves(text, stretches) if not stretch.keeps_text]
         fields["filters"] = moved(base.filters, moves)
     return replace(base, **(fields | changes))
 
 
 def uncovered(text: StoredText, stretches: Sequence[Stretch]) -> list[tuple[int, int]]:
-    """The ranges of new frames, and of old ones before them whose columns cover replaced text: none has a column."""
+    """The ranges of frames of the changed text without a filter column: new frames, and frames before them whose
+    columns covered text that was replaced."""
     ranges: list[tuple[int, int]] = []
-    shift = 0
-    for move, stretch in _moves(text, stretches):
+    shift = 0  # the number of frames that were added so far, less those that were removed
+    for move, stretch in _filter_moves(text, stretches):
         first, stop = move.stale + shift, stretch.first + shift + stretch.frames
         shift += move.grown
         if stretch.keeps_text or first == stop:
@@ -83,24 +85,23 @@ def uncovered(text: StoredText, stretches: Sequence[Stretch]) -> list[tuple[int,
     return ranges
 
 
-def _moves(text: StoredText, stretches: Sequence[Stretch]) -> Iterator[tuple[Moved, Stretch]]:
-    """Yield the effect of each stretch on filters."""
-    reach = max((ref.reach_bytes for ref in text.root.filters), default=0)
-    before = 0
+def _filter_moves(text: StoredText, stretches: Sequence[Stretch]) -> Iterator[tuple[Moved, Stretch]]:
+    """Yield what each stretch changes in the filters, with the stretch."""
+    reach_bytes = FOLDING * max((ref.reach_bytes for ref in text.root.filters), default=0)
+    previous_stop = 0
     for stretch in stretches:
-        stale, between = stretch.first, stretch.kept_bytes
-        # Case folding can shrink a character to a third of its bytes.
-        while stale > before and between < 3 * reach:
+        stale, unchanged_bytes = stretch.first, stretch.kept_bytes  # between frame `stale` and the change
+        while stale > previous_stop and unchanged_bytes < reach_bytes:
             stale -= 1
-            between += text.frame(stale).bytes
+            unchanged_bytes += text.frame(stale).bytes
         grown = stretch.frames - (stretch.stop - stretch.first)
         yield Moved(stale, stretch.first, stretch.stop, grown), stretch
-        before = stretch.stop
+        previous_stop = stretch.stop
 
 
 def _ends_line(text: StoredText, stretches: Sequence[Stretch], records: Sequence[FrameRecord]) -> bool:
-    """Whether the changed text ends in a newline."""
-    stop = text.root.frames
+    """Whether the changed text ends in a newline. `records` are the new frames."""
+    stop = text.root.frames  # the end of the old frames that stay, if no new frame is the last one
     for stretch in reversed(stretches):
         if stretch.stop < stop:
             break
@@ -115,16 +116,17 @@ def _ends_line(text: StoredText, stretches: Sequence[Stretch], records: Sequence
 def _write_index(
     text: StoredText, stretches: Sequence[Stretch], new: Written, all_pages: bool
 ) -> tuple[IndexWriter, int]:
-    """Write the pages of the changed text. Returns them, and the stored bytes of the frames that are gone."""
+    """Write the pages of the changed text. Returns them, and the stored bytes of the frames that were replaced."""
     base = text.root
     index = IndexWriter(text.store.put)
-    remaining, rows = deque(stretches), rows_of(new.runs, new.records)
-    next_frame = dropped_bytes = 0  # the first frame of the old text that is not in the new index yet
+    remaining, new_rows = deque(stretches), rows_of(new.runs, new.records)
+    dropped_bytes = 0
+    next_frame = 0  # the first frame of the old text that is neither in the new index nor replaced
     before: PageRef | None = None
     for page in base.pages:
         first, is_last = before.frames if before else 0, page.frames == base.frames
-        takes_more = is_last and page.frames - first < FRAMES_PER_PAGE  # frames added at the end go into a short page
-        limit = page.frames + takes_more  # stretches that begin before it change this page
+        takes_more = is_last and page.frames - first < FRAMES_PER_PAGE  # new frames at the end fill up a short page
+        limit = page.frames + takes_more  # stretches that begin before this frame change the page
         if not all_pages and next_frame == first and not (remaining and remaining[0].first < limit):
             index.keep(page, before, base.last_page if is_last else None)
             next_frame = page.frames
@@ -133,19 +135,19 @@ def _write_index(
             index.add(map(row_of, text.frames(next_frame, stretch.first)))
             if stretch.stop == base.frames:
                 index.end_page(_SPLIT_FRAMES)
-            index.add(islice(rows, stretch.frames))
+            index.add(islice(new_rows, stretch.frames))
             dropped_bytes += sum(frame.stored_bytes for frame in text.frames(stretch.first, stretch.stop))
             next_frame = stretch.stop
         index.add(map(row_of, text.frames(next_frame, page.frames)))
         next_frame = max(next_frame, page.frames)
         before = page
-    index.add(rows)  # after all old frames
+    index.add(new_rows)  # after all old frames
     index.end_page()
     return index, dropped_bytes
 
 
 def moved_frames(text: StoredText, is_moved: Callable[[Frame], bool]) -> tuple[list[Stretch], Written]:
-    """Store the frames that `is_moved` names in new segments as they are (1 GET for some 8 MiB, 1 PUT for 16 MiB)."""
+    """Copy the frames that `is_moved` selects to new segments (1 GET for some 8 MiB, 1 PUT for 16 MiB)."""
     segments = Segments(text.store.put, SegmentLayout(text.root.frame_bytes, codec=text.root.codec))
     stretches: list[Stretch] = []
     for frame, stored in text.stored(frame for frame in text.frames(0, text.root.frames) if is_moved(frame)):
@@ -159,10 +161,11 @@ def moved_frames(text: StoredText, is_moved: Callable[[Frame], bool]) -> tuple[l
 
 
 def with_copies(text: StoredText, ends: Manifest | None = None) -> Manifest:
-    """The root of a text with copies of all of a small text, else of its two ends: those of the root `ends`, if any."""
+    """The root of a text with a copy of a small text, or of the two ends of a large one (at most 2 GETs). `ends`: a
+    root with the same ends, whose copies are taken instead of reading them."""
 
     def own_text(start: int, stop: int) -> bytes:
-        """Some text in UTF-8; empty if any of it is in a foreign object, which may be replaced."""
+        """Characters [start, stop) in UTF-8; empty if some are in an object outside the context, which may change."""
         frames = text.frames(text.locate(start).number, text.locate(stop - 1).number + 1) if start < stop else ()
         return b"" if any("://" in frame.object for frame in frames) else text.read(start, stop).encode()
 
@@ -186,7 +189,7 @@ def wants_filters(root: Manifest) -> bool:
 
 
 def gaps(refs: Sequence[FilterRef], frames: int) -> list[tuple[int, int]]:
-    """The ranges of a text's frames that have no filter column."""
+    """The ranges of the frames that have no column in these filters."""
     ranges, start = [], 0
     for first, _, count in sorted(run for ref in refs for run in ref.runs):
         if start < first:
@@ -198,11 +201,12 @@ def gaps(refs: Sequence[FilterRef], frames: int) -> list[tuple[int, int]]:
 def covered(
     text: StoredText, ranges: Iterable[tuple[int, int]], *, strict: bool = False, most_times: int = 2
 ) -> Manifest:
-    """The root of a text, with a new filter for ranges of frames that have none. Some text after each is read, too.
-    Frames that may not be read get no column; with `strict`, they are an error."""
+    """The root of a text with a new filter for ranges of frames that have none (1 GET for some 8 MiB of text). Frames
+    in an object that may not be read get no column; with `strict`, they raise `ForeignObject`. The filter is joined
+    with older ones of up to `most_times` its frames."""
     root = text.root
     columns = Columns(overlap_for(root.frame_bytes), 1)
-    least_after = 3 * columns.reach  # case folding can shrink a character to a third of its bytes
+    least_after = FOLDING * columns.reach  # the text after a frame that its column covers too
     if root.sources and not strict:
         ranges = _readable(text, ranges, least_after)
     parts = [(first, stop, _end_after(text, stop, least_after)) for first, stop in ranges]
@@ -218,7 +222,7 @@ def covered(
 
 
 def _end_after(text: StoredText, number: int, least_bytes: int) -> int:
-    """The first frame from `number` on with at least `least_bytes` of text between these two, or the end."""
+    """The first frame that is at least `least_bytes` after the start of frame `number`, or the end."""
     size = 0
     while size < least_bytes and number < text.root.frames:
         size += text.frame(number).bytes
@@ -227,7 +231,7 @@ def _end_after(text: StoredText, number: int, least_bytes: int) -> int:
 
 
 def _readable(text: StoredText, ranges: Iterable[tuple[int, int]], reach: int) -> Iterator[tuple[int, int]]:
-    """Yield the parts of ranges whose frames, and `reach` bytes after each, may be read."""
+    """Yield the parts of ranges in which each frame, and `reach` bytes after it, may be read."""
 
     def may_read(number: int) -> bool:
         with suppress(ForeignObject):

@@ -1,4 +1,4 @@
-"""The text of a root, committed or not, as a writer reads it to change it: frames and their stored bytes, in order."""
+"""Read the text of a root, committed or not, to change it: its frames in order, and their stored bytes."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import RangeReader, Store, get_bounded
 
 _READ_BYTES = 8 << 20  # the most bytes of one read, unless a frame is longer
-_READS_AHEAD = 4
-_MOST_PAGES = 64  # the index pages that stay in memory, some 300 KB each
+_READS_AHEAD = 4  # reads at once
+_MOST_PAGES = 64  # index pages in memory, some 300 KB each
 
 
 class StoredText(AbstractContextManager["StoredText"]):
@@ -39,22 +39,22 @@ class StoredText(AbstractContextManager["StoredText"]):
         store_options: StoreOptions | None = None,
         progress: Callable[[int], None] = lambda read_bytes: None,
     ):
-        """`progress` is called with the bytes of text that were read so far."""
+        """`progress` is called with the bytes of text that were read so far; the others as for `Monocontext.open`."""
         self.store = store
         self._progress = progress
         self._read_bytes = 0
-        self._elsewhere = cache(  # few texts need it
+        self._foreign = cache(  # opens objects outside the context, which few texts have
             lambda: ContextHandle(store, cache_bytes=0, allow=allow, store_options=store_options, owns_store=False)
         )
         self.root, self._entries = root, root.pages
         self._pages: dict[int, Page] = {}
 
     def __exit__(self, *_: object) -> None:
-        if self._elsewhere.cache_info().currsize:
-            self._elsewhere().close()
+        if self._foreign.cache_info().currsize:
+            self._foreign().close()
 
     def after(self, root: Manifest) -> StoredText:
-        """The text of another root of this context, with the same options. It is open as long as this one."""
+        """The text of another root of this context, with the same options; it is closed with this one."""
         other = copy(self)
         other.root, other._entries, other._pages = root, root.pages, {}
         return other
@@ -63,28 +63,28 @@ class StoredText(AbstractContextManager["StoredText"]):
         return self.store.get(key).data
 
     def frame(self, number: int) -> Frame:
-        """The record of a frame (at most 1 GET, for its index page)."""
+        """The frame with this number (at most 1 GET, for its index page)."""
         page = self._page_of("frames", number)
         return page[number - page.first_frame]
 
     def locate(self, character: int) -> Frame:
-        """The record of the frame with a character of the text (at most 1 GET)."""
+        """The frame that contains a character of the text (at most 1 GET, for its index page)."""
         page = self._page_of("characters", character)
         return page[page.at_character(character)]
 
     def frames(self, start: int, stop: int) -> Iterator[Frame]:
-        """Yield the records of frames [start, stop) (1 GET for each index page)."""
+        """Yield frames [start, stop) (1 GET for each index page)."""
         return map(self.frame, range(start, stop))
 
     def extent(self, first: int, stop: int) -> tuple[int, int, int]:
-        """The first character of frames [first, stop), the one after them, and the bytes of their text."""
+        """The first character of frames [first, stop), the character after them, and the bytes of their text."""
         if first == stop:
             return self.root.characters, self.root.characters, 0
         begin, last = self.frame(first), self.frame(stop - 1)
         return begin.start, last.start + last.characters, last.start_byte + last.bytes - begin.start_byte
 
     def _page_of(self, count: str, value: int) -> Page:
-        """The index page of the frame or character with this number."""
+        """The index page that contains a frame (`count`: "frames") or character ("characters") with this number."""
         number = bisect_right(self._entries, value, key=lambda entry: int(getattr(entry, count)))
         if isinstance(self._entries[number], PageDirectory):
             self._entries = expanded(self.store, self.root).pages
@@ -101,20 +101,20 @@ class StoredText(AbstractContextManager["StoredText"]):
         return page
 
     def place(self, frame: Frame) -> tuple[RangeReader, str]:
-        """The store and key of a frame's object outside the context. Raises `ForeignObject` if it is not allowed."""
-        return self._elsewhere().find_foreign(frame.object, self.root.sources)
+        """The store and the key of a frame outside the context. Raises `ForeignObject` if it may not be read."""
+        return self._foreign().find_foreign(frame.object, self.root.sources)
 
     def stored(self, frames: Iterable[Frame]) -> Iterator[tuple[Frame, bytes]]:
         """Yield frames with their stored bytes (1 GET for some 8 MiB of neighbours; none for a text in its root)."""
         groups = neighbours(frames)
-        some = list(islice(groups, 2))
-        if len(some) < 2:  # needs no threads
-            for group in some:
+        first_groups = list(islice(groups, 2))
+        if len(first_groups) < 2:  # needs no threads
+            for group in first_groups:
                 yield from self.read_range(group)
             return
         with (
             ThreadPoolExecutor(_READS_AHEAD, thread_name_prefix="monocontext-read") as threads,
-            closing(in_order(threads, self.read_range, chain(some, groups), _READS_AHEAD)) as ranges,
+            closing(in_order(threads, self.read_range, chain(first_groups, groups), _READS_AHEAD)) as ranges,
         ):
             yield from chain.from_iterable(ranges)
 
@@ -131,7 +131,7 @@ class StoredText(AbstractContextManager["StoredText"]):
         return [(frame, data[begin : begin + frame.stored_bytes]) for frame, begin in zip(group, starts, strict=True)]
 
     def texts(self, frames: Iterable[Frame]) -> Iterator[bytes]:
-        """Yield the text of frames, and pass the bytes so far to `progress`. Raises `DamagedData`."""
+        """Yield the text of frames in UTF-8, and report the bytes so far to `progress`. Raises `DamagedData`."""
         for frame, stored in self.stored(frames):
             data = decode(stored, frame)
             self._read_bytes += len(data)
@@ -149,7 +149,7 @@ class StoredText(AbstractContextManager["StoredText"]):
 
 
 def expanded(store: Store, root: Manifest) -> Manifest:
-    """The root with all pages and filters instead of directories (1 GET each). It must not be committed as it is."""
+    """The root with pages and filters in place of their directories (1 GET each). It may be too large to commit."""
     return expand(root, lambda directory: store.get(directory.key).data) if root.has_directories else root
 
 

@@ -220,7 +220,7 @@ def test_a_clock_that_is_behind_is_waited_for_a_while(store: Store, monkeypatch:
             return (dataclasses.replace(info, modified_seconds=4e9) for info in super().list(prefix))
 
     publish(BASE, store)
-    monkeypatch.setattr("monocontext.writing.upkeep.forget._LOOK_SECONDS", 0)
+    monkeypatch.setattr("monocontext.writing.upkeep.forget._POLL_SECONDS", 0)
     with pytest.raises(StoreFailure, match=r"the deletion is committed as generation 2, .*: correct the clock"):
         delete(Ahead(store), "d2", forget=True)
 

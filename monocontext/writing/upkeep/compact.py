@@ -1,4 +1,4 @@
-"""Compact a context: store its small segments again as full segments, frames and filters, as a new generation."""
+"""Compact a context: merge its small segments, frames and filters into full ones, as a new generation."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import groupby
+from math import ceil
 
 from monocontext.format.filters.building import GROUP_FRAMES
 from monocontext.format.filters.grams import TABLES
@@ -35,11 +36,11 @@ def compact(
 ) -> Manifest:
     """Store the text of the context at `url` in few full objects, as a new generation, and return its root.
 
-    Neighbouring segments of less than half `segment_bytes`, with frames of less than half `frame_bytes` (by default the
-    context's), or with dead bytes of half a segment or more, are stored again if that makes fewer of them. Frames
-    without a search filter get one, and small filters become one, unless `filters` is false. Text outside the context
-    stays, without filters if it may not be read (`allow`, as for `Monocontext.open`). If there is nothing to do,
-    returns the newest root. `progress` takes the bytes of text read so far. Raises `NotFound` if there is no context.
+    Neighbouring segments are stored again if that makes fewer of them: segments of less than half `segment_bytes`, with
+    frames of less than half `frame_bytes` (by default the context's), or with half a segment of dead bytes. Frames
+    without a search filter get one, and small filters are joined, unless `filters` is false. Text outside the context
+    stays, without filters if it may not be read (`allow`, as for `Monocontext.open`). If there is nothing to do, the
+    newest root is returned. `progress` is called with the bytes of text read so far. Raises `NotFound`.
 
     Cost: 1 GET for each index page and for 8 MiB of text that is stored again, once more for its filters; 1 PUT for
     each segment, page and 16 MiB of filter; 1 LIST a thousand segments; 6 requests for the commit; 400 bytes a frame.
@@ -58,13 +59,13 @@ def compact(
 
 
 def _with_full_segments(text: StoredText, store: Staged, layout: SegmentLayout) -> Manifest:
-    """The root after its small segments are stored again as full ones; the same if `plan` finds none."""
+    """The root of the text in full segments; the same root if `plan` finds nothing to store again."""
     stretches: list[Stretch] = []
     new = Written()
     for first, stop in plan(text.frames(0, text.root.frames), layout, dead_bytes(text)):
-        places = tuple((frame.object, frame.offset) for frame in text.frames(first, stop))
+        sources = tuple((frame.object, frame.offset) for frame in text.frames(first, stop))
         write = partial(write_segments, store, text.texts(text.frames(first, stop)), layout)
-        written = store.once(places, write, repeatable=True)
+        written = store.once(sources, write, repeatable=True)
         stretches.append(Stretch(first, stop, len(written.records)))
         new.runs += written.runs
         new.records += written.records
@@ -79,11 +80,11 @@ def add_filters(
     progress: Callable[[int], None] = lambda read_bytes: None,
     store_options: StoreOptions | None = None,
 ) -> Manifest:
-    """Make search filters for those frames of the context at `url` that have none, as a new generation of the text.
+    """Make search filters for the frames of the context at `url` that have none, and return the newest root.
 
-    Where there is nothing to do, as in a text of fewer than 9 frames or with frames below 512 bytes, returns the newest
-    root. `rebuild` makes all filters again. `progress` takes the bytes of text read so far. `allow`: as for
-    `Monocontext.open`; raises `ForeignObject` where a place is missing.
+    Does nothing for a text of fewer than 9 frames, or with frames below 512 bytes. `rebuild`: make all filters again.
+    `progress` is called with the bytes of text read so far. `allow`: as for `Monocontext.open`; raises `ForeignObject`
+    for text elsewhere that it does not name.
 
     Cost: 1 GET for some 8 MiB of text and each index page, 1 PUT for 16 MiB of filter, about 6 for the commit.
     """
@@ -102,7 +103,7 @@ def add_filters(
 
 
 def _with_filters(text: StoredText) -> Manifest:
-    """The root with a filter column for every frame that may be read, in few filters; the same if it has these."""
+    """The root with a column for every frame that may be read, in few filters; the same root if it has them already."""
     root = text.root
     if not wants_filters(root):
         return root
@@ -121,23 +122,24 @@ def _with_filters(text: StoredText) -> Manifest:
 
 
 def plan(frames: Iterable[Frame], layout: SegmentLayout, dead: Mapping[str, int]) -> list[tuple[int, int]]:
-    """The ranges of frames whose segments would become fewer or half as many frames, or have many `dead` bytes."""
+    """The ranges of frames to store again: this makes fewer segments or half the frames, or frees many `dead` bytes."""
 
-    def is_packed(run: list[Frame]) -> bool:
-        """Whether a run is outside of the context, or at least half full, in such an object with few dead bytes."""
+    def stays(run: list[Frame]) -> bool:
+        """Whether a run is outside the context, or has half-full frames in a half-full segment with few dead bytes."""
         name, stored_bytes = run[0].object, sum(frame.stored_bytes for frame in run)
         is_full = 2 * stored_bytes >= layout.segment_bytes and 2 * dead.get(name, 0) < layout.segment_bytes
         return "://" in name or (is_full and 2 * sum(frame.bytes for frame in run) >= len(run) * layout.frame_bytes)
 
-    results = []
-    for packed, adjacent in groupby(neighbours(frames, sys.maxsize), key=is_packed):
-        if packed:
+    ranges = []
+    for is_kept, adjacent in groupby(neighbours(frames, sys.maxsize), key=stays):
+        if is_kept:
             continue
         runs = list(adjacent)
-        among = [frame for run in runs for frame in run]
-        segments = -(-sum(frame.stored_bytes for frame in among) // layout.segment_bytes)
-        fewest = -(-sum(frame.bytes for frame in among) // layout.frame_bytes)
-        wasted = sum(dead.get(name, 0) for name in {frame.object for frame in among})
-        if segments < len(runs) or 2 * fewest <= len(among) or 2 * wasted >= layout.segment_bytes:
-            results.append((among[0].number, among[-1].number + 1))
-    return results
+        small = [frame for run in runs for frame in run]
+        fewest_segments = ceil(sum(frame.stored_bytes for frame in small) / layout.segment_bytes)
+        fewest_frames = ceil(sum(frame.bytes for frame in small) / layout.frame_bytes)
+        wasted_bytes = sum(dead.get(name, 0) for name in {frame.object for frame in small})
+        frees_much = 2 * fewest_frames <= len(small) or 2 * wasted_bytes >= layout.segment_bytes
+        if fewest_segments < len(runs) or frees_much:
+            ranges.append((small[0].number, small[-1].number + 1))
+    return ranges

@@ -80,10 +80,8 @@ def update(
     store_options: StoreOptions | None = None,
 ) -> Manifest:
     """Replace the documents whose names exist, append the others, and return the committed root: one generation.
-
     Parameters as for `replace`; the cost is that of `replace` and `append` together. If two writers add one name at
-    once, both succeed: the second replaces the document of the first.
-    """
+    once, both succeed: the second replaces the document of the first."""
     return _store_texts(url, documents, allow, store_options, adds=True)
 
 

@@ -1,9 +1,9 @@
-"""Leave deleted text in no object of a context, and prove it.
+"""Remove deleted text from all objects of a context, and find what is left of it.
 
 The dead bytes of a segment are those of frames that the newest root does not name. Invariants after a `forget`:
 
 - the newest root, and each later one, names only segments without dead bytes, and filters without dead columns
-- no earlier root, and no object that only those name, is in the store
+- the store has no earlier root, and no object that only earlier roots name
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from monocontext.writing.splice import moved_frames, splice
 from monocontext.writing.stored_text import StoredText
 from monocontext.writing.upkeep.gc import gc
 
-_LOOK_SECONDS = 0.1  # the pause between two looks at the clock of the store, or for what other writers leave
-_LOOKS = 20  # the looks for what other writers leave: these remove it when they lose against the deletion
-_CLOCK_LOOKS = 600  # the looks at the clock: it may count whole seconds, or be somewhat behind
-_ROUNDS = 3  # of `gc` and looks: a writer that was killed removes nothing
-_MAGIC = (0xFD2FB528).to_bytes(4, "little")  # the first bytes of a zstd frame
-_MOST_BYTES = 256 << 20  # the most bytes to which a zstd frame of a context decompresses
+_POLL_SECONDS = 0.1  # the pause between two looks at the store
+_LEFTOVER_POLLS = 20  # looks for objects of other writers, which remove these when they lose against the deletion
+_CLOCK_POLLS = 600  # looks at the clock of the store, which may count whole seconds, or be somewhat behind
+_ROUNDS = 3  # of `gc` and these looks: a writer that was killed removes nothing
+_ZSTD_MAGIC = bytes.fromhex("28b52ffd")  # the first bytes of a zstd frame
+_MOST_FRAME_BYTES = 256 << 20  # the most bytes to which a zstd frame of a context decompresses
 
 
 def dead_bytes(text: StoredText) -> Counter[str]:
-    """The bytes of each segment that hold no frame of a text (1 LIST a thousand segments, 1 GET an index page)."""
+    """By segment, the number of bytes in no frame of a text (1 LIST a thousand segments, 1 GET an index page)."""
     live: Counter[str] = Counter()
     for frame in text.frames(0, text.root.frames):
         live[frame.object] += frame.stored_bytes
@@ -53,8 +53,8 @@ def dead_bytes(text: StoredText) -> Counter[str]:
 
 
 def without_dead_bytes(text: StoredText) -> Manifest:
-    """The root of the same text whose objects hold nothing else: frames in segments with dead bytes, and filters with
-    dead columns, are stored again. It has no copies of its text, and ends the restore of earlier ones."""
+    """The root of the same text in objects that contain nothing else: frames in segments with dead bytes, and filters
+    with dead columns, are stored again. It has no copies of its text, and earlier roots cannot be restored after it."""
     dead = dead_bytes(text)
     root = splice(text, *moved_frames(text, lambda frame: frame.object in dead))
     refs = [cleared(ref, text.get, text.store.put) if ref.frames < ref.width else ref for ref in root.filters]
@@ -63,7 +63,7 @@ def without_dead_bytes(text: StoredText) -> Manifest:
 
 def forget_rest(store: Store, root: Manifest, cache_dir: str | os.PathLike[str] | None) -> None:
     """Remove all versions before `root`, which a deletion has committed, and empty a folder of caches. Raises
-    `StoreFailure`, which says what to do, if what is left could hold the text."""
+    `StoreFailure`, with a remedy, if an object that is left may contain the text."""
     try:
         remaining = _remove_earlier(store, root)
     except MonocontextError as error:
@@ -76,34 +76,33 @@ def forget_rest(store: Store, root: Manifest, cache_dir: str | os.PathLike[str] 
     if remaining:
         raise StoreFailure(
             f"{store.url}: the deletion is committed as generation {root.generation}, but {len(remaining):,} objects "
-            f"that no version names may hold the text, such as {min(remaining)}: when no other writer runs, run "
+            f"that no version names may contain the text, such as {min(remaining)}: when no other writer runs, run "
             f"`monocontext gc --older-than 0s`"
         )
 
 
 def _remove_earlier(store: Store, root: Manifest) -> set[str]:
-    """Run `gc` until nothing is left of versions before `root`. Returns the keys of what is left after all rounds."""
+    """Run `gc` until nothing of versions before `root` is left. Returns the keys of what is left after all rounds."""
     remaining = set[str]()
     for _ in range(_ROUNDS):
         _wait_for_clock(store, root.generation)
         gc(store, older_than_seconds=0)
         remaining = _leftovers(store, root)
-        for _ in range(_LOOKS):
+        for _ in range(_LEFTOVER_POLLS):
             if not remaining:
                 return remaining
-            time.sleep(_LOOK_SECONDS)
-            remaining &= _leftovers(store, root)  # later ones are those of other changes
+            time.sleep(_POLL_SECONDS)
+            remaining &= _leftovers(store, root)  # newer objects are those of other changes
     return remaining
 
 
 def _wait_for_clock(store: Store, generation: int) -> None:
-    """Wait until a commit is in the past by the store's clock, which may count whole seconds, so `gc` takes it so.
-    Raises `StoreFailure` if that takes more than a minute."""
-    for _ in range(_CLOCK_LOOKS):
-        committed = next(iter(store.list(generation_key(generation))), None)  # as `gc` looks at it
+    """Wait until a commit is in the past by the clock that `gc` reads. Raises `StoreFailure` after a minute."""
+    for _ in range(_CLOCK_POLLS):
+        committed = next(iter(store.list(generation_key(generation))), None)  # from a LIST, as in `gc`
         if not committed or seconds_now(store, committed.now_seconds) > committed.modified_seconds:
             return
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_POLL_SECONDS)
     raise StoreFailure("by the clock of the server, or of this machine, the commit lies ahead: correct the clock")
 
 
@@ -111,7 +110,7 @@ def _leftovers(store: Store, root: Manifest) -> set[str]:
     """The keys of earlier roots, and of objects that no root names (1 LIST a thousand, 1 GET an index page)."""
     earlier = [generation_key(number) for number in listed_generations(store) if number < root.generation]
     objects = [info.key for folder in FOLDERS for info in store.list(folder) if OBJECT.fullmatch(info.key)]
-    for _ in range(2):  # what a newer version names may have been listed too
+    for _ in range(2):  # again, since objects of a version that was committed meanwhile may have been listed too
         if objects:
             newest = read_newest(store)
             assert newest is not None  # a context keeps its newest generation
@@ -121,11 +120,9 @@ def _leftovers(store: Store, root: Manifest) -> set[str]:
 
 
 def find_leftovers(url: Place, texts: Collection[str], *, store_options: StoreOptions | None = None) -> list[str]:
-    """The keys of objects below `url` that contain one of these texts, also compressed (1 GET an object).
-
-    All objects are read, whether a generation names them or not: segments, whose frames are joined, pages of documents,
-    and the copies of text in roots. Search filters contain no text. Raises `ValueError` for an empty text.
-    """
+    """The keys of objects below `url` that contain one of these texts, also compressed (1 GET an object). All objects
+    are read, whether a generation names them or not: segments, whose frames are joined, pages of documents, and the
+    copies of text in roots. Search filters contain no text. Raises `ValueError` for an empty text."""
     needles = [text.encode() for text in texts]
     if not needles or not all(needles):
         raise ValueError("the text to look for must not be empty")
@@ -134,10 +131,10 @@ def find_leftovers(url: Place, texts: Collection[str], *, store_options: StoreOp
 
 
 def _contains(data: bytes, needles: list[bytes]) -> bool:
-    """Whether the bytes of an object, or a value of a root, contain a needle, as they are or decompressed."""
+    """Whether an object, or a value in it if it is JSON, contains a needle, as it is or decompressed."""
     parts = [data]
     if data.startswith((b"{", b"[")):
-        with suppress(ValueError):  # text that begins like JSON
+        with suppress(ValueError):  # text that only begins like JSON
             parts = list(_values(json.loads(data)))
     for part in parts:
         decompressed = b"".join(_decompressed(part))
@@ -147,7 +144,7 @@ def _contains(data: bytes, needles: list[bytes]) -> bool:
 
 
 def _values(value: Any) -> Iterator[bytes]:
-    """Yield the strings in JSON, also decoded if they may be base64. Short ones are words."""
+    """Yield the strings in a JSON value, and what they decode to if they may be base64."""
     if isinstance(value, str):
         yield value.encode("utf-8", "surrogatepass")
         with suppress(ValueError):
@@ -159,10 +156,10 @@ def _values(value: Any) -> Iterator[bytes]:
 
 def _decompressed(data: bytes) -> Iterator[bytes]:
     """Yield the content of each zstd frame in order. Bytes that only look like the start of a frame are skipped."""
-    start = data.find(_MAGIC)
+    start = data.find(_ZSTD_MAGIC)
     while start >= 0:
-        part = zstandard.ZstdDecompressor(max_window_size=_MOST_BYTES).decompressobj()
-        step = len(_MAGIC)
+        part = zstandard.ZstdDecompressor(max_window_size=_MOST_FRAME_BYTES).decompressobj()
+        step = len(_ZSTD_MAGIC)
         try:
             decoded = part.decompress(data[start:])
             if part.eof:
@@ -170,4 +167,4 @@ def _decompressed(data: bytes) -> Iterator[bytes]:
                 step = len(data) - start - len(part.unused_data)
         except zstandard.ZstdError:
             pass
-        start = data.find(_MAGIC, start + step)
+        start = data.find(_ZSTD_MAGIC, start + step)

@@ -2,10 +2,10 @@
 
 Invariants:
 
-- the root in `manifest.json`, all after it (a writer finds the newest by following them), and each one that was the
+- the root in `manifest.json`, all roots after it (which lead writers to the newest one), and each root that was the
   newest within the grace period stay, with all objects that they name; if one cannot be read, nothing is removed
 - nothing younger than the grace period is removed: a writer that has not committed yet may have stored it
-- no name is stored twice, so a DELETE that arrives late finds the object that was checked, or nothing
+- no name is used twice, so a DELETE that arrives late finds the object that was checked, or nothing
 - roots are removed before objects: a root that exists names only objects that exist
 - objects whose keys do not have the form of `docs/format.md` stay; unfinished files are removed by their own age
 """
@@ -42,20 +42,17 @@ class Collected:
     url: str
     dry_run: bool
     kept_generations: int
-    generations: int
-    """The number of removed roots; the next fields count other objects."""
+    generations: int  # removed roots; the next three are other objects
     segments: int
     pages: int
     filters: int
-    bytes: int
-    """Size of all that was removed."""
-    temporaries: int = 0
-    """Unfinished files of killed writers, in a directory."""
-    documents: int = 0
-    """Pages of documents, and tables of their names."""
+    bytes: int  # the size of all that was removed
+    temporaries: int = 0  # unfinished files of writers that were killed, in a directory
+    documents: int = 0  # pages of documents, and tables of their names
 
     @property
     def objects(self) -> int:
+        """The number of removed objects, without temporary files."""
         return self.generations + self.segments + self.pages + self.filters + self.documents
 
 
@@ -69,13 +66,13 @@ def gc(
 ) -> Collected:
     """Remove old generations and the objects that only they name. Returns what was removed, or with `dry_run` would be.
 
-    A generation is removed if its successor was stored more than `older_than_seconds` ago, so the newest always stays;
-    another object if no remaining generation names it and it is that old too. Ages are by the store's clock. `progress`
-    takes the bytes of the objects removed so far.
+    A generation is removed if its successor was stored more than `older_than_seconds` ago, so the newest always stays.
+    Another object is removed if no remaining generation names it and it is that old too. Ages are by the store's clock.
+    `progress` is called with the bytes of the objects removed so far.
 
-    Safe while readers of kept generations, and writers, run. With a grace period below two days (`SAFE_SECONDS`) it
-    first commits the newest text once more, as a fence: short appends and edits that are not committed yet store their
-    text again; a longer append and `publish` raise `AlreadyExists`, and change nothing.
+    Safe while writers and readers of the remaining generations run. With a grace period below two days (`SAFE_SECONDS`)
+    it first commits the newest text once more, as a fence: short appends and edits that are not committed yet store
+    their text again; a longer append and `publish` raise `AlreadyExists`, and change nothing.
 
     Raises `NotFound` if there is no context, and `DamagedData` before anything is removed if a root or page that stays
     cannot be read. Cost: 1 LIST for each kind and thousand objects, 1 GET for each generation, its directories, and
@@ -94,8 +91,19 @@ def gc(
         if not dry_run:
             _remove(store, garbage, threads, progress)
         temporaries, temporary_bytes = innermost(store).sweep(cutoff, dry_run=dry_run)
-        collected = garbage.collected(store.url, dry_run)
-        return replace(collected, temporaries=temporaries, bytes=collected.bytes + temporary_bytes)
+        kinds = Counter(info.key.partition("/")[0] for info in garbage.objects)
+        return Collected(
+            store.url,
+            dry_run,
+            kept_generations=garbage.kept_generations,
+            generations=len(garbage.roots),
+            segments=kinds["segments"],
+            pages=kinds["index"],
+            filters=kinds["filters"],
+            bytes=sum(info.size_bytes for info in [*garbage.roots.values(), *garbage.objects]) + temporary_bytes,
+            temporaries=temporaries,
+            documents=kinds["documents"],
+        )
 
 
 _Roots = dict[int, ObjectInfo]  # the stored roots by generation
@@ -103,24 +111,12 @@ _Roots = dict[int, ObjectInfo]  # the stored roots by generation
 
 @dataclass(frozen=True, slots=True)
 class _Garbage:
+    """What to remove from a context."""
+
     roots: _Roots
-    objects: list[ObjectInfo]
+    objects: list[ObjectInfo]  # other objects
     kept_generations: int
     needs_fence: bool  # whether a writer that has not committed yet may need any of it
-
-    def collected(self, url: str, dry_run: bool) -> Collected:
-        kinds = Counter(info.key.partition("/")[0] for info in self.objects)
-        return Collected(
-            url,
-            dry_run,
-            kept_generations=self.kept_generations,
-            generations=len(self.roots),
-            segments=kinds["segments"],
-            pages=kinds["index"],
-            filters=kinds["filters"],
-            bytes=sum(info.size_bytes for info in [*self.roots.values(), *self.objects]),
-            documents=kinds["documents"],
-        )
 
 
 def _superseded(roots: _Roots, cutoff: float) -> set[int]:
@@ -131,7 +127,8 @@ def _superseded(roots: _Roots, cutoff: float) -> set[int]:
 def _find_garbage(
     store: Store, old: list[ObjectInfo], threads: Executor, choose: Callable[[_Roots], set[int]]
 ) -> _Garbage:
-    """The generations that `choose` picks from all, if older than `manifest.json`, and unnamed objects among `old`."""
+    """The generations that `choose` returns, if they are before that of `manifest.json`, and the objects among `old`
+    that no other generation names."""
     while True:
         roots = _list_roots(store)
         try:
@@ -139,29 +136,30 @@ def _find_garbage(
         except NotFound:
             if roots.keys() <= _list_roots(store).keys():
                 raise
-            # Another `gc` has removed a generation meanwhile, and objects that only it names: look again.
+            # Another `gc` removed a generation meanwhile, and objects that only it names: look again.
 
 
 def _garbage_among(store: Store, roots: _Roots, old: list[ObjectInfo], threads: Executor, chosen: set[int]) -> _Garbage:
+    """The garbage without the retries of `_find_garbage`. Raises `NotFound` if an object that stays is missing."""
     kept: list[_StoredRoot] = []
-    with suppress(NotFound):  # after a crash: then readers open the newest generation
+    with suppress(NotFound):  # after a crash, when readers open the newest generation
         kept.append(_read_root(store, ROOT_KEY))
     if not kept and not roots:
         raise NotFound(f"no context at {store.url}: nothing to remove")
-    opened = kept[0].manifest.generation if kept else max(roots)  # by readers
+    opened = kept[0].manifest.generation if kept else max(roots)  # the generation that readers open
     gone = {number for number in chosen if number < opened}
     staying = sorted(roots.keys() - gone)
     kept += threads.map(lambda number: _read_root(store, roots[number].key), staying)
     pages: dict[str, NamedPage] = {}
     for root in kept:
         for page in root.pages:
-            if page.copy or page.ref.id not in pages:  # a page with a copy in its root costs no request
+            if page.copy or page.ref.id not in pages:  # a page in its root costs no request
                 pages[page.ref.id] = page
     named = set().union(*(root.ids for root in kept), *threads.map(partial(ids_in_page, store), pages.values()))
     unnamed = [info for info in old if id_in(info.key) not in named]
     newest = max((root.manifest for root in kept), key=lambda manifest: manifest.generation)
     is_unsafe = bool(unnamed) or any(number >= newest.history.floor for number in gone)
-    needs_fence = is_unsafe or opened < newest.generation  # a fence also brings `manifest.json` up to date
+    needs_fence = is_unsafe or opened < newest.generation  # a fence also updates `manifest.json`
     return _Garbage({number: roots[number] for number in sorted(gone)}, unnamed, len(staying), needs_fence)
 
 
@@ -172,7 +170,7 @@ def _list_roots(store: Store) -> _Roots:
 
 class _StoredRoot(NamedTuple):
     manifest: Manifest
-    ids: set[str]  # those in it and in its directories
+    ids: set[str]  # of the objects that it and its directories name
     pages: list[NamedPage]
 
 
@@ -183,7 +181,7 @@ def _read_root(store: Store, key: str) -> _StoredRoot:
 
 
 def _commit_fence(store: Store) -> None:
-    """Commit the newest text once more: writers that find this fence store their objects again, or give up."""
+    """Commit the newest text once more. Writers that find this fence store their objects again, or raise an error."""
 
     def fence(base: Manifest, _: Store) -> Manifest:
         number = base.generation + 1
@@ -191,11 +189,11 @@ def _commit_fence(store: Store) -> None:
 
     root = commit_at(store, None, "remove objects from", fence)
     if find_root(store).manifest.generation < root.generation:
-        raise StoreFailure(f"{store.url}: {ROOT_KEY} could not be updated: nothing was removed")
+        raise StoreFailure(f"{store.url}: {ROOT_KEY} could not be updated, so nothing was removed: try again")
 
 
 def _remove(store: Store, garbage: _Garbage, threads: Executor, progress: Callable[[int], None]) -> None:
-    """Remove the roots, then the objects: a root that exists names only objects that exist."""
+    """Remove the roots, then the objects, so that a root that exists names only objects that exist."""
     removed_bytes = 0
     for infos in (list(garbage.roots.values()), garbage.objects):
         for info, _ in zip(infos, threads.map(lambda info: store.delete(info.key), infos), strict=True):

@@ -1,4 +1,4 @@
-"""Update the documents of a context from their sources, whose sizes, times and ETags are in the metadata."""
+"""Update the documents of a context from their sources, whose size, time or ETag is in the metadata."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from monocontext.writing.commit import Staged, commit
 from monocontext.writing.decoding import InputOptions, NotText, ReadingOptions
 from monocontext.writing.documents import READ_AT_ONCE, Change, DocumentInputs, documents
 from monocontext.writing.inputs import Pieces
-from monocontext.writing.publish import store_text
+from monocontext.writing.publish import Workers, store_text
 from monocontext.writing.segments import Written
 from monocontext.writing.sources import (
     InputFile,
@@ -40,7 +40,7 @@ from monocontext.writing.upkeep.edit import Edit, edited_root
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """The names of documents by their change, in the order of the sources."""
+    """What `sync` changed: names of documents, in the order of the sources."""
 
     added: tuple[str, ...]
     changed: tuple[str, ...]
@@ -60,19 +60,19 @@ def sync(
     executor: Executor | None = None,
     **reading: Unpack[ReadingOptions],
 ) -> Synced:
-    """Update the context at `url`, or make one, so that it has a document for each of the sources. Returns the changes.
+    """Update the context at `url`, or make one, so that it has a document for each source. Returns the changes.
 
-    `sources` are paths of files and folders, and URLs of objects and of places, of which all objects are taken.
-    Documents have the names that `publish` gives to files, or the keys of objects, and no header lines.
+    `sources` are paths of files and folders, and URLs of objects and of buckets or folders, whose objects are all read.
+    Documents are named as `publish` names files, or by the keys of objects, and have no header lines.
 
-    `delete`: delete documents whose source is gone; raises `NotFound` if there is no source at all. A document stays
-    whose name `include` and `exclude` do not select, or whose source is there but is no text; that is noted. `dry_run`:
-    only return the changes. `executor`: its workers store new documents. `reading`: as for `publish`.
+    `delete`: delete documents whose source is gone; raises `NotFound` if there is no source at all. Documents that
+    `include` and `exclude` do not select stay, and so do those whose source is not text any more, with a note.
+    `dry_run`: only return the changes. `executor`: its workers store new documents. `reading`: as for `publish`.
 
-    Reads sources that are new or have another size or time than recorded, and the documents of these. Changed texts are
-    kept in memory, new ones are not. All changes are one generation. Cost: as for `replace` and `append`. Raises
-    `NotFound` for a missing path, or without any text for a new context, and `InvalidText` for a source that is not
-    text, or for two of one name.
+    Reads sources that are new, or whose size, time or ETag differs from the recorded one, and the documents of the
+    latter. Changed texts are kept in memory, new ones are not. All changes are one generation. Cost: as for `replace`
+    and `append`. Raises `NotFound` for a missing path, or if a new context would have no text, and `InvalidText` for a
+    source that is not text, or for two sources with one name.
     """
     options = InputOptions(**reading)
     paths = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
@@ -80,7 +80,7 @@ def sync(
     with ExitStack() as stack:
         store = stack.enter_context(open_store_at(url, context_options))
         files = _find(paths, options, store.url, store_options or {}, stack)
-        write = partial(store_text, executor=executor, url=url, store_options=context_options)
+        write = partial(store_text, workers=Workers(executor, url, context_options) if executor else None)
         planner = _Planner(files, options, context_options, delete, None if dry_run else write)
         root = commit(store, lambda base, store: edited_root(base, store, planner.plan, context_options))
     result = planner.result
@@ -95,17 +95,17 @@ def sync(
 class _Differences:
     """The differences between sources and the documents of a generation."""
 
-    new: list[InputFile] = field(default_factory=list)
+    new: list[InputFile] = field(default_factory=list)  # sources without a document
     changes: dict[int, Change] = field(default_factory=dict)  # by the number of the document
-    added: list[str] = field(default_factory=list)  # the names of the new sources that are text
-    changed: list[str] = field(default_factory=list)
-    deleted: list[str] = field(default_factory=list)
-    known: int = 0  # stored documents whose source is text
-    left_out: dict[str, list[str]] = field(default_factory=dict)
+    added: list[str] = field(default_factory=list)  # names of the new sources that are text
+    changed: list[str] = field(default_factory=list)  # names of documents with another text
+    deleted: list[str] = field(default_factory=list)  # names of documents without a source
+    known: int = 0  # documents whose source is text
+    left_out: dict[str, list[str]] = field(default_factory=dict)  # sources that are not text, for `note_left_out`
 
 
 class _Added(NamedTuple):
-    written: Written | None  # None if nothing is to be changed
+    written: Written | None  # the new documents; None in a dry run
     names: list[str]
     left_out: dict[str, list[str]]
 
@@ -114,11 +114,11 @@ class _Added(NamedTuple):
 class _Planner:
     """Plans the edit that gives a context a document for each source."""
 
-    files: dict[str, InputFile]  # by the names of their documents
+    files: dict[str, InputFile]  # the sources, by the names of their documents
     options: InputOptions
     store_options: StoreOptions
     deletes: bool
-    write: Callable[[Staged, DocumentInputs, Manifest | None], Written] | None  # None to change nothing
+    write: Callable[[Staged, DocumentInputs, Manifest | None], Written] | None  # stores documents; None in a dry run
     result: _Differences = field(default_factory=_Differences)  # of the last call of `plan`
 
     def plan(self, base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
@@ -128,8 +128,8 @@ class _Planner:
         new = None
         if names := tuple(file.name for file in result.new):
             new, result.added, left_out = store.once(names, lambda: self._add(store, base), repeatable=True)
-            for folder, some in left_out.items():
-                result.left_out.setdefault(folder, []).extend(some)
+            for container, reasons in left_out.items():
+                result.left_out.setdefault(container, []).extend(reasons)
         return Edit({} if self.write is None else result.changes, new)
 
     def _add(self, store: Staged, base: Manifest | None) -> _Added:
@@ -138,7 +138,7 @@ class _Planner:
         if self.write is not None:
             return _Added(self.write(store, inputs, base), names, left_out)
         for _, text, _ in inputs.items:
-            for _ in text.pieces:  # to see whether it is text
+            for _ in text.pieces:  # raises `NotText`
                 pass
         return _Added(None, names, left_out)
 
@@ -146,7 +146,7 @@ class _Planner:
 def _compare(
     text: StoredText, pages: list[DocumentPage], files: dict[str, InputFile], options: InputOptions, deletes: bool
 ) -> _Differences:
-    """Compare sources with documents; reads those that may differ. Of several with one name, only the last stays."""
+    """Compare sources with documents, and read those that may differ. Of documents with one name, the last stays."""
     stored: dict[str, list[tuple[DocumentPage, int]]] = {}
     for page in pages:
         for i, name in enumerate(page.names()):
@@ -154,7 +154,7 @@ def _compare(
     if deletes and stored and not files:
         raise NotFound(f"no file in the sources: `delete` would remove all {len(stored):,} documents")
     result = _Differences()
-    unread = tuple(f"{name}/" for name, file in files.items() if not file.facts)  # links, and folders with a context
+    unread = tuple(f"{name}/" for name, file in files.items() if not file.facts)  # links and contexts in a folder
     for name, all_of_name in stored.items():
         surplus = all_of_name[:-1] if name in files else []
         if deletes and name not in files and options.selects(name) and not name.startswith(unread):
@@ -171,7 +171,7 @@ def _compare(
 def _compare_texts(
     result: _Differences, text: StoredText, known: list[tuple[InputFile, DocumentPage, int]], options: InputOptions
 ) -> None:
-    """Compare sources with their documents; reads those with other facts than recorded, some at once."""
+    """Compare sources with their documents, and read those whose recorded facts differ, some at once."""
     result.known = len(known)
     unsure = [(file, page, i) for file, page, i in known if page.metadata(i).get("file") != file.facts]
     texts = at_once(lambda item: _changed_text(text, *item, options), unsure, READ_AT_ONCE)
@@ -190,11 +190,11 @@ def _compare_texts(
 def _changed_text(
     text: StoredText, file: InputFile, page: DocumentPage, i: int, options: InputOptions
 ) -> str | NotText | None:
-    """The text of a source; None if document `i` of the page has the same, and the reason if it is no text."""
+    """The text of a source, None if document `i` of the page has the same text, or the error if it is not text."""
     try:
         new = b"".join(data for data, _ in read_source(file, options)).decode()
     except NotText as error:
-        if not file.container:  # only what was found in a folder or a place may be no text
+        if not file.container:  # a source that the caller names must be text
             raise
         return error
     start, stop = page.starts[i], page.stops[i]
@@ -209,14 +209,14 @@ def _find(
     def opened(url: str) -> Store:
         return stack.enter_context(open_store_at(url, options_for(url, remote)))
 
-    places = [item for item in sources if isinstance(item, str) and "://" in item]
-    files = list(find_files([Path(item) for item in sources if item not in places], options))
-    for location in places:
+    urls = [item for item in sources if isinstance(item, str) and "://" in item]
+    files = list(find_files([Path(item) for item in sources if item not in urls], options))
+    for url in urls:
         try:
-            above, key = split_object(location)
-            files.append(named_object(opened(above), key))
-        except (NotFound, InvalidUrl):  # no object: perhaps a place
-            files += find_objects(opened(location), options, own_url)  # without those of the context
+            location, key = split_object(url)
+            files.append(named_object(opened(location), key))
+        except (NotFound, InvalidUrl):  # not an object: perhaps a folder or a bucket
+            files += find_objects(opened(url), options, own_url)
     by_name: dict[str, InputFile] = {}
     for file in files:
         other = by_name.setdefault(file.name, file)
@@ -231,7 +231,7 @@ def _find(
 def _read_new(
     new: list[InputFile], options: InputOptions, left_out: dict[str, list[str]], names: list[str]
 ) -> Iterator[tuple[str, Pieces, dict[str, Any]]]:
-    """Yield new documents, each read when it is stored. Adds their names to `names`, what is no text to `left_out`."""
+    """Yield new documents, each read when it is stored. Adds their names to `names`, and other files to `left_out`."""
     for file, pieces in read_found(new, options, left_out):
         names.append(file.name)
         yield file.name, Pieces(pieces), {"file": file.facts}

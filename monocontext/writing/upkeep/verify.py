@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 from monocontext.errors import ForeignObject, MonocontextError, NotFound
 from monocontext.format import codec, inline
@@ -29,16 +30,12 @@ class Report:
 
     url: str
     generation: int = 0
-    frames: int = 0
-    """Frames that were read."""
+    frames: int = 0  # that were read
     text_bytes: int = 0
     stored_bytes: int = 0
-    filters: int = 0
-    """Search filters that were checked."""
-    documents: int = 0
-    """Documents whose records were checked."""
-    problems: list[str] = field(default_factory=list)
-    """One line each: the object, the expected value, the found value."""
+    filters: int = 0  # that were checked
+    documents: int = 0  # whose records were checked
+    problems: list[str] = field(default_factory=list)  # a line each: the object, the expected and the found value
 
     @property
     def ok(self) -> bool:
@@ -55,8 +52,8 @@ def verify(
 ) -> Report:
     """Check every checksum, length and count of a context: root, pages, segments, frames. Reads everything once.
 
-    Also checks that no gram of the text is missing from its search filters (of those with other folding tables only
-    names and checksums), and that documents are found by name and have the recorded counts. The report lists all
+    Also checks that no gram of the text is missing from its search filters (only names and checksums of filters with
+    other folding tables), and that documents are found by name and have the recorded counts. The report lists all
     damage. Raises `NotFound`, `NotAContext`, `AccessDenied`, or the error of a root that cannot be read.
     """
     with open_store_at(url, store_options) as store:
@@ -79,10 +76,19 @@ def verify(
         return report
 
 
+@contextmanager
+def _reporting(report: Report, prefix: str = "") -> Iterator[None]:
+    """Report an error of the `with` block, after a prefix, and continue after the block."""
+    try:
+        yield
+    except MonocontextError as error:
+        report.problems.append(f"{prefix}{error}")
+
+
 def _check_text(
     text: StoredText, documents: Iterator[Document], report: Report, progress: Callable[[Report], None]
 ) -> None:
-    """Read all frames, and compare them with their records, filters, documents, and the root."""
+    """Read all frames, and compare them with their records, the filters, the documents and the root."""
     root, flags, final_newline = text.root, OF_TEXT, False
     checker, counter = Checker(root.filters, text.get), _DocumentCounter(documents, report)
     for group in neighbours(_frames(text, report)):
@@ -114,10 +120,8 @@ def _frames(text: StoredText, report: Report) -> Iterator[Frame]:
     for page in text.root.pages:
         frames = text.frames(first, page.frames)
         first = page.frames
-        try:
+        with _reporting(report):
             yield from list(frames)
-        except MonocontextError as error:
-            report.problems.append(str(error))
 
 
 def _read(text: StoredText, group: list[Frame], report: Report) -> Iterator[tuple[Frame, bytes]]:
@@ -152,7 +156,7 @@ class _DocumentCounter:
 
     def _begin_next(self) -> None:
         self._document = next(self._documents, None)
-        self._characters = self._bytes = self._newlines = 0  # of the document so far
+        self._characters = self._bytes = self._newlines = 0  # counted so far in this document
 
     def feed(self, start: int, text: str) -> None:
         """Count the text of the next frame, which begins at character `start`."""
@@ -167,7 +171,7 @@ class _DocumentCounter:
             self.end()
 
     def end(self) -> None:
-        """End the document: compare it with its record, if all of its frames could be read, and begin the next."""
+        """End the document: compare it with its record if all of its frames could be read, and begin the next."""
         if self._document is not None and self._characters >= len(self._document):
             expected, result = (self._document.bytes, self._document.newlines), (self._bytes, self._newlines)
             if result != expected:
@@ -177,56 +181,49 @@ class _DocumentCounter:
 
 
 def _load_documents(ref: DocumentsRef | None, get: Callable[[str], bytes], report: Report) -> list[DocumentPage]:
-    """Load the pages of documents (1 GET each), up to one that cannot be read, and check that each name is found."""
+    """Load the pages of documents (1 GET each), up to one that cannot be read, and check the tables of names."""
     pages: list[DocumentPage] = []
     if ref is None:
         return pages
-    try:
+    with _reporting(report):
         for number in range(len(ref.pages)):
             page = load_document_page(ref, number, get)
             for i in range(len(page)):
                 page.metadata(i)
             pages.append(page)
-    except MonocontextError as error:
-        report.problems.append(str(error))
+    if len(pages) < len(ref.pages):
         return pages
     hashes = b"".join(name_hash(page.raw_name(i)) for page in pages for i in range(len(page)))
-    began = 0
+    first = 0  # the first document of a table
     for table in ref.names:
         key = documents_key(table.id)
-        try:
+        with _reporting(report):
             result = decode_names(get(key), table)
-            expected = last_of_each_name(entries_of(hashes[began * HASH_BYTES : table.documents * HASH_BYTES], began))
+            expected = last_of_each_name(entries_of(hashes[first * HASH_BYTES : table.documents * HASH_BYTES], first))
             if expected.tobytes() != last_of_each_name(result).tobytes():
-                report.problems.append(f"{key}: does not find the documents {began} to {table.documents - 1} by name")
-        except MonocontextError as error:
-            report.problems.append(str(error))
-        began = table.documents
+                report.problems.append(f"{key}: does not find the documents {first} to {table.documents - 1} by name")
+        first = table.documents
     return pages
 
 
 def _check_commit(store: Store, manifest: Manifest, is_newest: bool, report: Report) -> None:
     """Check that a root equals the object of its generation, and with `is_newest` that no later one is damaged."""
-    try:
-        committed = read_generation(store, manifest.generation)
-        if committed != manifest:
-            report.problems.append(f"{store.url}: manifest.json differs from generation {manifest.generation}")
-        if is_newest:
-            read_newest(store)
-    except NotFound:
-        report.problems.append(f"{store.url}: generation {manifest.generation} has no object of its own")
-    except MonocontextError as error:
-        report.problems.append(str(error))
+    with _reporting(report):
+        try:
+            if read_generation(store, manifest.generation) != manifest:
+                report.problems.append(f"{store.url}: manifest.json differs from generation {manifest.generation}")
+            if is_newest:
+                read_newest(store)
+        except NotFound:
+            report.problems.append(f"{store.url}: generation {manifest.generation} has no object of its own")
 
 
 def _check_copies(text: StoredText, root: Manifest, report: Report) -> None:
     """Check that the copies of text in a root equal its frames, which `text` reads."""
-    try:
+    with _reporting(report, f"{report.url}: the text in the root could not be compared: "):
         if root.text and inline.decode_text(root) != text.read(0, root.characters).encode():
             report.problems.append(f"{report.url}: the text in the root differs from its frames")
         head, tail = (inline.read_end(copy).decode() for copy in (root.head, root.tail))
         size = root.characters
         if head != text.read(0, min(len(head), size)) or tail != text.read(max(size - len(tail), 0), size):
             report.problems.append(f"{report.url}: an end of the text in the root differs from its frames")
-    except MonocontextError as error:
-        report.problems.append(f"{report.url}: the text in the root could not be compared: {error}")

@@ -19,8 +19,8 @@ from monocontext.writing.stored_text import StoredText, expanded
 def list_versions(
     url: Place, *, newest: int | None = None, store_options: StoreOptions | None = None
 ) -> list[Manifest]:
-    """The roots of all versions that `gc` has not removed, or of the last `newest`, the oldest first (1 LIST a thousand
-    versions, 1 GET each). Raises `NotFound` if there is no context."""
+    """The roots of all versions that `gc` has not removed, or only of the `newest` ones, the oldest first (1 LIST a
+    thousand versions, 1 GET each). Raises `NotFound` if there is no context."""
     with open_store_at(url, store_options) as store:
         last = read_newest(store)
         if last is None:
@@ -43,13 +43,14 @@ def restore(
     allow: Iterable[str | os.PathLike[str]] = (),
     store_options: StoreOptions | None = None,
 ) -> Manifest:
-    """Make the text of an earlier version, with its documents, the newest one, and return the root that was committed.
+    """Make the text of an earlier version, with its documents, the newest one, and return the committed root.
 
     The versions in between stay, so a restore can be undone. Frames that the newest version lacks, their filters, and
     all pages are stored again, since `gc` may be about to remove their objects. `allow`: as for `Monocontext.open`.
 
     Cost: 1 GET for each index page of both versions, each page of documents, and 8 MiB of frames that are stored again;
-    1 PUT for 16 MiB of these and for each page; 6 to commit. Raises `NotFound` if the version is gone or forgotten.
+    1 PUT for 16 MiB of these and for each page; 6 requests for the commit. Raises `NotFound` if the version is gone, or
+    if text of it was forgotten.
     """
 
     def change(base: Manifest, store: Staged) -> Manifest:
@@ -58,7 +59,7 @@ def restore(
         except NotFound:
             raise NotFound(f"{store.url}: no version {generation}: `history` lists the versions") from None
         if generation < base.history.forgotten:
-            raise NotFound(f"{store.url}: version {generation} cannot be restored: text of it was forgotten since")
+            raise NotFound(f"{store.url}: version {generation} cannot be restored: its text was forgotten since")
         with StoredText(store, expanded(store, earlier), allow=allow, store_options=store_options) as text:
             return _restored(text, expanded(store, base))
 

@@ -132,7 +132,7 @@ def test_a_lost_answer_to_the_pointer(store: Store, error: type[Exception], recw
 
 
 def test_append_of_nothing_and_where_nothing_is(store: Store) -> None:
-    with pytest.raises(NotFound, match=r"no context at .* to append to: create one with `monocontext upload`"):
+    with pytest.raises(NotFound, match=r"no context at .* to append to: `monocontext upload` creates one"):
         append(NEW, store)
     publish(OLD, store)
     assert append("", store).generation == 1

@@ -123,7 +123,7 @@ COMPRESSED = {
 @pytest.mark.parametrize("kind", COMPRESSED)
 def test_compressed_objects_name_sync(place: Place, kind: str) -> None:
     place.texts.put("b/zipped", COMPRESSED[kind])
-    words = r"(compressed \(.*`monocontext sync|.*archive.*convert it|looks like UTF-16, not UTF-8: `m)"
+    words = r"(compressed \(.*`monocontext sync|.*archive.*convert it|looks like UTF-16, not utf-8; `m)"
     with pytest.raises(InvalidText, match=rf"texts/b/zipped: {words}"):
         index(place.url("texts"), place.url("context"))
     with pytest.raises(NotFound):

@@ -9,7 +9,7 @@ import pytest
 from monocontext.errors import ContextChanged
 from monocontext.format.manifest import find_root, generation_key
 from monocontext.stores.memory import MemoryStore
-from monocontext.writing.appended import TIER_FACTOR, merged
+from monocontext.writing.appended import TIER_FACTOR, pieces_to_merge
 from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.verify import verify
@@ -23,7 +23,7 @@ def test_few_pieces_and_each_byte_is_stored_again_once_a_tier(seed: int) -> None
     stored = total = 0
     for _ in range(3000):
         new = random.choice([1, 100, random.randrange(1, 1 << random.randrange(1, 14))])
-        taken = merged(sizes, new, 64)
+        taken = pieces_to_merge(sizes, new, 64)
         sizes[len(sizes) - taken :] = [new + sum(sizes[len(sizes) - taken :])]
         total += new
         stored += sizes[-1]
@@ -78,7 +78,7 @@ def test_a_writer_that_slept_while_its_number_was_freed_begins_anew(store: Memor
 
 def test_a_writer_that_slept_for_long_says_that_it_cannot_tell(store: MemoryStore) -> None:
     publish("begin\n", store)
-    with pytest.raises(ContextChanged, match="generation 2 was written, and is 80 behind the newest"):
+    with pytest.raises(ContextChanged, match="generation 2 was written, but the newest is 82"):
         append("late\n", Overtaken(store, lambda: others(store, 80)))
     assert text_of(store) == "begin\n" + "".join(map(LINE.format, range(80)))
     assert not [info for info in store.list("generations/") if info.key == generation_key(2)]

@@ -52,13 +52,9 @@ def test_a_large_file_is_indexed_where_it_lies(tmp_path: Path, monkeypatch: pyte
 
 
 def test_what_is_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    remedies = {
-        b"caf\xe9": "a: not utf-8 at byte 3; `monocontext upload --enc",
-        b"%PDF-": "a PDF; convert it to text first$",
-    }
-    for data, remedy in remedies.items():
+    for data, message in ((b"caf\xe9", "a: not utf-8 at byte 3; `.* stores"), (b"%PDF-", "a: a PDF; convert [^`]*$")):
         (tmp_path / "a").write_bytes(data)
-        with pytest.raises(InvalidText, match=remedy):
+        with pytest.raises(InvalidText, match=message):
             Monocontext.open(tmp_path / "a")
     (tmp_path / "empty").mkdir()
     with pytest.raises(NotFound, match="no file to read"):
