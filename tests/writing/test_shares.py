@@ -71,7 +71,7 @@ def small_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (shares, index_in_place):
         monkeypatch.setattr(module, "SHARE_BYTES", SHARE_BYTES)
     monkeypatch.setattr(index_in_place, "_MOST_OBJECTS", 5)
-    monkeypatch.setattr(shares, "_JOINED", 2)
+    monkeypatch.setattr(shares, "_MOST_JOINED", 2)
     monkeypatch.setattr(Reader, "is_one_wave", lambda self, start, stop: False)
 
 
@@ -152,7 +152,7 @@ def test_bad_text_and_a_missing_file_are_one_line(tmp_path: Path) -> None:
     (tmp_path / "texts").mkdir()
     for at in (0, 4500, 8999):
         (tmp_path / "texts" / "a.txt").write_bytes(b"x" * at + b"\xff" + b"y" * (9000 - at))
-        said = rf"a\.txt: not UTF-8 at byte {at}: .*sync --encoding"
+        said = rf"a\.txt: not utf-8 at byte {at}; .*sync --encoding"
         with ThreadPoolExecutor(2) as pool, pytest.raises(InvalidText, match=said):
             index(tmp_path / "texts", tmp_path / "ctx", frame_bytes=600, executor=pool)
     with ThreadPoolExecutor(2) as pool:

@@ -52,7 +52,6 @@ class Collected:
 
     @property
     def objects(self) -> int:
-        """The number of removed objects, without temporary files."""
         return self.generations + self.segments + self.pages + self.filters + self.documents
 
 

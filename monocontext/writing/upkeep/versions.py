@@ -49,8 +49,7 @@ def restore(
     all pages are stored again, since `gc` may be about to remove their objects. `allow`: as for `Monocontext.open`.
 
     Cost: 1 GET for each index page of both versions, each page of documents, and 8 MiB of frames that are stored again;
-    1 PUT for 16 MiB of these and for each page; 6 requests for the commit. Raises `NotFound` if the version is gone, or
-    if text of it was forgotten.
+    1 PUT for 16 MiB of these and for each page; 6 for the commit. Raises `NotFound` for a version that is gone.
     """
 
     def change(base: Manifest, store: Staged) -> Manifest:
