@@ -12,7 +12,7 @@ import sys
 import threading
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, SupportsIndex, cast, overload
 
@@ -47,11 +47,11 @@ class LazyList(LazyItems, Sequence[str]):
     to the limit of the text, above it a `LazyListSlice`.
     """
 
-    def __init__(self, span: Span, split: Callable[[Iterable[str]], Blocks], limit: int, recipe: tuple[Any, ...]):
-        """`split` yields the blocks of the text that it is given, which may begin at any item. `recipe`: the text, the
+    def __init__(self, span: Span, find_blocks: Callable[[int], Blocks], limit: int, recipe: tuple[Any, ...]):
+        """`find_blocks(begin)` yields the blocks from a character on at which a block begins. `recipe`: the text, the
         method and the arguments that make this list."""
         self._span = span
-        self._split = split
+        self._find_blocks = find_blocks
         self._limit = limit
         self._recipe = recipe
         self._length = -1
@@ -86,7 +86,7 @@ class LazyList(LazyItems, Sequence[str]):
         """The blocks from the one with this item on."""
         first, begin = self._checkpoint(item)
         location = begin
-        for items, after in self._split(self._span.texts(begin)):
+        for items, after in self._find_blocks(begin):
             if items:
                 self._remember(first, location)  # only now is it known that an item begins there
                 if first + len(items) > item:
@@ -247,7 +247,7 @@ class LazyListOfParts(LazyList):
     """The list of `text.split(separator)`. Its length costs a search for separators in all of the text."""
 
     def __init__(self, span: Span, separator: str, limit: int, recipe: tuple[Any, ...]):
-        super().__init__(span, lambda texts: split_text(texts, separator), limit, recipe)
+        super().__init__(span, lambda begin: split_text(span.texts(begin), separator), limit, recipe)
         self._separator = separator
 
     def __len__(self) -> int:

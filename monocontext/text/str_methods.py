@@ -291,7 +291,7 @@ class StrLike(LazyText):
             return self._whole("context.split(...)").split(value, maxsplit)
         most, span, recipe = operator.index(maxsplit), self.span, (self._snapshot, "split", value)
         if value is None:
-            return LazyList(span, split_words, self._limit, recipe)
+            return LazyList(span, lambda begin: split_words(span.texts(begin)), self._limit, recipe)
         if most < 0:
             if value == "\n" and span.source.knows_lines:
                 return LazyListOfLines(span, value, self._limit, recipe)
@@ -310,8 +310,8 @@ class StrLike(LazyText):
         keepends = "\n".splitlines(keepends) == ["\n"]  # takes the arguments of `str.splitlines`, and raises its errors
         if not self.is_large:
             return self._whole("context.splitlines()").splitlines(keepends)
-        recipe = (self._snapshot, "splitlines", keepends)
-        return LazyList(self.span, lambda texts: split_lines(texts, keepends), self._limit, recipe)
+        span, recipe = self.span, (self._snapshot, "splitlines", keepends)
+        return LazyList(span, lambda begin: split_lines(span.texts(begin), keepends), self._limit, recipe)
 
     # -- the real text ---------------------------------------------------------------------------------------------
 

@@ -129,8 +129,7 @@ class Compared(RuleBasedStateMachine):
         self.config = config
         self.stack.enter_context(small_pieces(Random(config.pieces_seed)))
         patch = self.stack.enter_context(pytest.MonkeyPatch.context())
-        for name in ("WINDOW", "FIRST_WINDOW"):
-            patch.setattr(stream, name, min(config.window, getattr(stream, name)))
+        patch.setattr(stream, "FIRST_READ", min(config.window, stream.FIRST_READ))
         self.folder = Path(self.stack.enter_context(tempfile.TemporaryDirectory())) if config.disk else None
         self.generations: list[str] = []
         self.publish(config.text)

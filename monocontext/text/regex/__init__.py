@@ -22,9 +22,11 @@ from typing import Any
 from monocontext.text.regex.match import Match as Match
 from monocontext.text.regex.pattern import Pattern as Pattern
 from monocontext.text.regex.pattern import materialize
-from monocontext.text.regex.plan import required_literals
+from monocontext.text.regex.plan import plan as _plan
+from monocontext.text.regex.plan import required_literals as required_literals
 
-__all__ = [*_re.__all__, "required_literals"]
+__all__ = ["required_literals"]
+__all__ += _re.__all__
 
 
 def compile(pattern: Any, flags: Any = 0) -> Pattern:
@@ -36,12 +38,12 @@ def compile(pattern: Any, flags: Any = 0) -> Pattern:
         _re.compile(pattern._real, flags)  # raises if `flags` are given
         return pattern
     pattern = materialize(pattern)
-    return _compile_text(pattern, flags) if type(pattern) is str else Pattern._of(_re.compile(pattern, flags))
+    return _compile_text(pattern, flags) if type(pattern) is str else Pattern(_re.compile(pattern, flags))
 
 
 @lru_cache(maxsize=512)
 def _compile_text(pattern: str, flags: Any) -> Pattern:
-    return Pattern._of(_re.compile(pattern, flags))
+    return Pattern(_re.compile(pattern, flags))
 
 
 def search(pattern: Any, string: Any, flags: Any = 0) -> Any:
@@ -95,6 +97,7 @@ def escape(pattern: Any) -> Any:
 def purge() -> None:
     """Forget compiled patterns."""
     _compile_text.cache_clear()
+    _plan.cache_clear()
     _re.purge()
 
 

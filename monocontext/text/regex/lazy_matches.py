@@ -3,74 +3,65 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from monocontext.text.lazy_lists import CHECKPOINT_CHARACTERS, ITEMS_PER_CHECKPOINT, Block, LazyList
+from monocontext.text.lazy_lists import CHECKPOINT_CHARACTERS, ITEMS_PER_CHECKPOINT, LazyList
 from monocontext.text.regex.plan import PatternPlan
 from monocontext.text.regex.scan import scan
 from monocontext.text.source import Span
+from monocontext.text.splitting import Blocks
 
 
 class LazyMatches(LazyList):
-    """The list of `findall`. Items are found by a pass over the text, in which blocks begin after matches."""
+    """The list of `findall`, found by a pass over the text; with `is_split` that of `split`, which also has the pieces
+    of text between the matches."""
 
-    def __init__(self, plan: PatternPlan, span: Span, limit: int, recipe: tuple[Any, ...], start: int = 0):
-        super().__init__(span, lambda texts: iter(()), limit, recipe)
+    def __init__(
+        self, plan: PatternPlan, span: Span, limit: int, recipe: tuple[Any, ...], start: int = 0, is_split: bool = False
+    ):
+        super().__init__(span, self._match_blocks, limit, recipe)
+        self._plan, self._start, self._is_split = plan, start, is_split
         self._checkpoint_characters[0] = start
-        self._plan = plan
-        self._may_be_empty = plan.least_width == 0
-        """Whether a match may be empty. At the end of an empty match `re` finds no second one, but at the end of any
-        other match it does. So a pass begins only after matches of one kind."""
 
-    def _items_of(self, match: re.Match[str], base: int, start: int) -> list[Any]:
-        """The items of a match, whose string begins at character `base`. The match before it ended at `start`."""
-        return [match_item(match)]
+    def _match_blocks(self, begin: int) -> Blocks:
+        """The blocks of the items from character `begin` on, where a block begins.
 
-    def _blocks_from(self, item: int) -> Iterator[Block]:
-        first, begin = self._checkpoint(item)
+        At the end of an empty match `re` finds no second one, but at the end of any other match it does. So where a
+        match may be empty, a block ends after an empty one, which the next block skips.
+        """
+        may_be_empty = self._plan.least_width == 0
         items: list[Any] = []
-        start = location = begin
-        can_begin = True
+        location = start = begin
         for match, base in scan(self._plan, self._span, self._limit, begin, len(self._span), narrow=True):
-            is_empty = match.end() == match.start()
-            if first > 0 and is_empty and self._may_be_empty and base + match.end() == begin:
-                continue  # the match before the checkpoint
-            items += self._items_of(match, base, start)
-            start = base + match.end()
-            if len(items) >= ITEMS_PER_CHECKPOINT or start - location >= CHECKPOINT_CHARACTERS:
-                if can_begin:
-                    self._remember(first, location)
-                if first + len(items) > item:
-                    yield Block(first, items, location, start)
-                first, items, location = first + len(items), [], start
-                can_begin = is_empty == self._may_be_empty
-        items += self._last_items(start)
-        if items:
-            yield Block(first, items, location, len(self._span))
-        self._length = first + len(items)
-
-    def _last_items(self, start: int) -> list[Any]:
-        """The items after the last match, which ends at `start`."""
-        return []
+            low, high = base + match.start(), base + match.end()
+            if low == high == begin > self._start:
+                continue
+            if self._is_split:
+                in_window = start >= base
+                piece = match.string[start - base : match.start()] if in_window else self._span.read(start, low)
+                items += [piece, *match.groups()]
+            else:
+                items.append(match_item(match))
+            start = high
+            is_full = len(items) >= ITEMS_PER_CHECKPOINT or start - location >= CHECKPOINT_CHARACTERS
+            if is_full and start > location and (low == high) == may_be_empty:
+                yield items, start - begin
+                items, location = [], start
+        if self._is_split:
+            items.append(self._span.read(start, len(self._span)))
+        yield items, len(self._span) - begin
 
     def _size_of(self, items: Sequence[Any]) -> int:
-        return sum(len("".join(item) if isinstance(item, tuple) else item or "") for item in items)
-
-
-class LazyPieces(LazyMatches):
-    """The list of `split`: pieces of text, and the groups of the match between two."""
-
-    def _items_of(self, match: re.Match[str], base: int, start: int) -> list[Any]:
-        begin = match.start()
-        piece = match.string[start - base : begin] if start >= base else self._span.read(start, base + begin)
-        return [piece, *match.groups()]
-
-    def _last_items(self, start: int) -> list[Any]:
-        return [self._span.read(start, len(self._span))]
+        return sum(map(item_size, items))
 
 
 def match_item(match: re.Match[str]) -> Any:
     """The item of a match in the result of `findall`."""
     groups = match.re.groups
     return (match[groups] or "") if groups < 2 else match.groups("")
+
+
+def item_size(item: Any) -> int:
+    """The characters of an item: a text, the texts of several groups, or None for a group that took no part."""
+    return sum(map(len, item)) if isinstance(item, tuple) else len(item or "")

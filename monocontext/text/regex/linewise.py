@@ -20,7 +20,7 @@ from monocontext.engine.scan import find
 from monocontext.errors import InvalidParameters
 from monocontext.format.filters.query import All, AnyOf, FrequencyQuery, Literal, Query, requires
 from monocontext.text.regex.plan import plan
-from monocontext.text.windows import Window, as_units, overlap
+from monocontext.text.windows import Window, overlap
 
 MOST_ANCHORS = 12
 """The most anchors. With more, one pass of `re` is as fast."""
@@ -84,11 +84,14 @@ class Linewise:
         r"""The lines with a match in positions [low, high) of a window's data. These are whole lines, with the last
         `\n`."""
         searches = self._needles(window.data)
-        if searches is not None:
-            return self._anchor_hits(window, low, high, searches)
+        if searches is not None and all(find(hay, needle, low, high) < 0 for hay, needle in searches):
+            return iter(())
         text = window.data[low:high]
         text = text if isinstance(text, str) else str(text, "utf-8")
         start = window.character(low)
+        searches = self._needles(text)
+        if searches is not None:
+            return self._anchor_hits(text, start, searches)
         return self._block_hits(text, start) if self._sees_one_line else self._line_hits(text, start)
 
     def may_begin_in(self, part: Any, goes_on: bool) -> bool:
@@ -118,27 +121,12 @@ class Linewise:
             searches.append((hay, text if is_text else text.encode("utf-8", "surrogatepass")))
         return searches
 
-    def _anchor_hits(self, window: Window, low: int, high: int, searches: list[tuple[Any, Any]]) -> Iterator[LineMatch]:
-        """The first way: find the first anchor in the data as it is, and the others in decoded lines."""
-        data = window.data
-        newline = as_units("\n", window)
-        nearest = _nearest([partial(find, hay, needle, stop=high) for hay, needle in searches])
-        if (location := nearest(low)) >= 0:
-            start = data.rfind(newline, low, location) + 1 or low
-            lines = data[start:high] if isinstance(data, str) else str(data[start:high], "utf-8")
-            yield from self._text_hits(lines, window.character(start), data.count(newline, low, start))
-
-    def _text_hits(self, text: str, first: int, number: int) -> Iterator[LineMatch]:
-        """The first way for decoded lines. `number` lines come before them."""
-        searches = self._needles(text)
-        if searches is None:  # the text has a character of `_CASE_MATES`
-            result = self._line_hits(text, first)
-            yield from ((start, number + before, line, match) for start, before, line, match in result)
-            return
+    def _anchor_hits(self, text: str, first: int, searches: list[tuple[Any, Any]]) -> Iterator[LineMatch]:
+        """The first way: search the lines with an anchor."""
         search = self.patterns[0].search if len(self.patterns) == 1 else self.search  # the former is faster
         nearest = _nearest([partial(find, hay, needle) for hay, needle in searches])
         rfind, count = text.rfind, text.count
-        offset = counted = 0
+        offset = counted = number = 0
         while (location := nearest(offset)) >= 0:
             start = rfind("\n", offset, location) + 1 or offset
             stop = text.find("\n", location)

@@ -12,11 +12,10 @@ from types import GenericAlias
 from typing import Any
 
 from monocontext.text.lazy_kinds import Unchanging
-from monocontext.text.regex.lazy_matches import LazyMatches, LazyPieces, match_item
+from monocontext.text.regex.lazy_matches import LazyMatches, item_size, match_item
 from monocontext.text.regex.match import Match, Subject, make_match
 from monocontext.text.regex.plan import PatternPlan, plan
-from monocontext.text.regex.scan import WindowMatch, match_at, scan
-from monocontext.text.source import Span
+from monocontext.text.regex.scan import match_at, scan
 from monocontext.text.str_methods import StrLike
 
 
@@ -38,19 +37,11 @@ class Pattern(Unchanging, metaclass=ABCMeta):
     patterns take the text as one `str`; above `materialize_limit` they raise `ContextTooLarge`.
     """
 
-    __slots__ = ("_plan_once_made", "_real")
-
-    _real: re.Pattern[Any]
-    _plan_once_made: PatternPlan | None
-
+    __slots__ = ("_real",)
     __class_getitem__: Any = classmethod(GenericAlias)
 
-    @classmethod
-    def _of(cls, real: re.Pattern[Any]) -> Pattern:
-        self = object.__new__(cls)
+    def __init__(self, real: re.Pattern[Any]):
         self._real = real
-        self._plan_once_made = None
-        return self
 
     # -- attributes ------------------------------------------------------------------------------------------------
 
@@ -71,7 +62,7 @@ class Pattern(Unchanging, metaclass=ABCMeta):
         return repr(self._real)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _compiled, (self.pattern, self.flags)
+        return Pattern, (self._real,)
 
     # -- one match -------------------------------------------------------------------------------------------------
 
@@ -79,7 +70,7 @@ class Pattern(Unchanging, metaclass=ABCMeta):
         """The first match, or None; reads up to it."""
         if not isinstance(string, StrLike):
             return self._real.search(string, pos, endpos)
-        return next(self._matches(string, pos, endpos), None)
+        return next(self.finditer(string, pos, endpos), None)
 
     def match(self, string: Any, pos: int = 0, endpos: int = sys.maxsize) -> Any:
         """The match at `pos`, or None; reads as far as it takes to decide."""
@@ -95,15 +86,13 @@ class Pattern(Unchanging, metaclass=ABCMeta):
 
     def _match_at(self, text: StrLike, pos: int, endpos: int, *, full: bool) -> Match | None:
         low, high = self._bounds(text, pos, endpos)
-        if low > high:  # `re` still finds empty matches there
-            base = max(0, low - self._plan.left - 2)
-            window = text.span.read(base, min(low + 2, len(text)))
-            method = self._real.fullmatch if full else self._real.match
-            match = method(window, low - base, max(min(high, 1), high - base))
-            result = (match, base) if match else None
-        else:
+        subject = Subject(self, text, low, high)
+        if low <= high:
             result = match_at(self._plan, text.span, text._limit, low, high, full=full)
-        return make_match(*result, Subject(self, text, low, high)) if result else None
+            return make_match(*result, subject) if result else None
+        real = self._real.fullmatch if full else self._real.match  # where `re` has rules of its own: some match ""
+        match = real(text._whole("re.match with pos > endpos"), low, high)
+        return make_match(match, 0, subject) if match else None
 
     # -- all matches -----------------------------------------------------------------------------------------------
 
@@ -111,13 +100,10 @@ class Pattern(Unchanging, metaclass=ABCMeta):
         """Matches in order; streams as the caller iterates."""
         if not isinstance(string, StrLike):
             return self._real.finditer(string, pos, endpos)
-        return self._matches(string, pos, endpos)
-
-    def _matches(self, text: StrLike, pos: int, endpos: int) -> Iterator[Match]:
-        low, high = self._bounds(text, pos, endpos)
-        subject = Subject(self, text, low, high)
-        result = self._scan(text, text.span, low, high, narrow=True)  # of now: a `refresh` may move the text
-        return (make_match(match, base, subject) for match, base in result)
+        low, high = self._bounds(string, pos, endpos)
+        subject = Subject(self, string, low, high)
+        matches = scan(self._plan, string.span, string._limit, low, high, narrow=True)  # a `refresh` moves the text
+        return (make_match(match, base, subject) for match, base in matches)
 
     def findall(self, string: Any, pos: int = 0, endpos: int = sys.maxsize) -> Sequence[Any]:
         """The groups of all matches (or the matches, without groups) as a list, above the limit a lazy one; reads all
@@ -125,16 +111,15 @@ class Pattern(Unchanging, metaclass=ABCMeta):
         if not isinstance(string, StrLike):
             return self._real.findall(string, pos, endpos)
         low, high = self._bounds(string, pos, endpos)
+        span, limit = string.span, string._limit
         items: list[Any] = []
-        room, span = string._limit, string.span
-        for match, base in self._scan(string, span, low, high, narrow=False):
-            item = match_item(match)
-            items.append(item)
-            size = len(item) if isinstance(item, str) else sum(map(len, item))
-            room -= max(size, 1)  # an empty match takes room, too
-            if room < 0:
+        size = 0
+        for match, base in scan(self._plan, span, limit, low, high, narrow=False):
+            items.append(match_item(match))
+            size += max(item_size(items[-1]), 1)  # an empty match takes memory, too
+            if size > limit:
                 recipe = (self, "findall", string._snapshot, pos, endpos)
-                return LazyMatches(self._plan, span.between(0, high), string._limit, recipe, low)
+                return LazyMatches(self._plan, span.between(0, high), limit, recipe, low)
             span.log_received(base + match.start(), base + match.end())
         return items
 
@@ -144,16 +129,16 @@ class Pattern(Unchanging, metaclass=ABCMeta):
         if not isinstance(string, StrLike):
             return self._real.split(string, maxsplit)
         low, high = self._bounds(string, 0, sys.maxsize)
-        most = index(maxsplit)
-        if high > string._limit and most == 0 and self._plan.is_literal:
-            return string.split(self._plan.literal)
-        if high > string._limit and most == 0 and self._plan.streams:
-            return LazyPieces(self._plan, string.span, string._limit, (self, "split", string._snapshot))
-        if most <= 0 or high <= string._limit:
+        most, span, limit = index(maxsplit), string.span, string._limit
+        if not string.is_large or most < 0 or (most == 0 and not self._plan.streams):
             text = string._whole("re.split", "iterate re.finditer(pattern, context), and slice between the matches")
             return self._real.split(text, most)
+        if most == 0 and self._plan.is_literal:
+            return string.split(self._plan.literal)
+        if most == 0:
+            return LazyMatches(self._plan, span, limit, (self, "split", string._snapshot), is_split=True)
         items: list[Any] = []
-        for match, base in islice(self._scan(string, string.span, low, high, narrow=True), most):
+        for match, base in islice(scan(self._plan, span, limit, low, high, narrow=True), most):
             items += [string._part(low, base + match.start()), *match.groups()]
             low = base + match.end()
         return [*items, string._part(low, high)]
@@ -172,22 +157,14 @@ class Pattern(Unchanging, metaclass=ABCMeta):
 
     @property
     def _plan(self) -> PatternPlan:
-        if self._plan_once_made is None:
-            self._plan_once_made = plan(self._real)
-        return self._plan_once_made
-
-    def _scan(self, text: StrLike, span: Span, low: int, high: int, *, narrow: bool) -> Iterator[WindowMatch]:
-        return scan(self._plan, span, text._limit, low, high, narrow=narrow) if low <= high else iter(())
+        return plan(self._real)
 
     def _bounds(self, text: StrLike, pos: int, endpos: int) -> tuple[int, int]:
+        """`pos` and `endpos` within the text, as `re` takes them."""
         if not isinstance(self._real.pattern, str):
             raise TypeError("cannot use a bytes pattern on a string-like object")
         size = len(text)
         return min(max(index(pos), 0), size), min(max(index(endpos), 0), size)
-
-
-def _compiled(pattern: Any, flags: int) -> Pattern:
-    return Pattern._of(re.compile(pattern, flags))
 
 
 Pattern.register(re.Pattern)

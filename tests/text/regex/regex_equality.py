@@ -37,19 +37,15 @@ def alarm(seconds: float) -> Iterator[None]:
 
 @contextmanager
 def windows(size: int, bound: int = plan.BOUND) -> Iterator[None]:
-    """Let a window have this many characters, and streams by overlap only patterns that reach at most `bound`."""
-    before = scan.WINDOW, scan.FIRST_WINDOW, plan.BOUND, plan.RUN
-    scan.WINDOW, scan.FIRST_WINDOW, plan.BOUND, plan.RUN = (
-        size,
-        min(size, 3),
-        bound,
-        1 + size % 9 if size < 1000 else plan.RUN,
-    )
+    """Let a first read have this many characters, and let patterns that reach further than `bound` not stream by it."""
+    before = scan.FIRST_READ, plan.BOUND, plan.RUN
+    scan.FIRST_READ, plan.BOUND = size, bound
+    plan.RUN = 1 + size % 9 if size < 1000 else plan.RUN
     regex.purge()
     try:
         yield
     finally:
-        scan.WINDOW, scan.FIRST_WINDOW, plan.BOUND, plan.RUN = before
+        scan.FIRST_READ, plan.BOUND, plan.RUN = before
         regex.purge()
 
 

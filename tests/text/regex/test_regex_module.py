@@ -12,7 +12,7 @@ from regex_equality import context_of, outcome, seen, windows
 
 from monocontext import Monocontext, regex
 from monocontext.errors import ContextTooLarge
-from monocontext.text.regex import plan
+from monocontext.text.regex import syntax
 
 TEXT = "intro ERROR disk: sda1\nlabel: one two\n\nname=Ann age=7 🙂 end\n" * 20
 
@@ -148,7 +148,7 @@ def test_bytes_pattern(context: Monocontext) -> None:
 
 
 def test_without_the_private_module(context: Monocontext, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan, "_parser", None)
+    monkeypatch.setattr(syntax, "_parser", None)
     regex.purge()
     with context_of(TEXT, 50, name="regex-whole") as whole:
         assert [m.span() for m in regex.finditer(r"\s+", whole)] == [m.span() for m in re.finditer(r"\s+", TEXT)]
