@@ -11,7 +11,7 @@ from typing import Any
 from rlm.context.excerpt import make_printable
 from rlm.errors import LLMError, PromptTooLong, RateLimited, ReplyRefused
 from rlm.models.retry_wait import retry_after_seconds
-from rlm.models.too_long import sizes_of_too_long
+from rlm.models.too_long import read_too_long
 
 WRONG_URL = "is base_url right? Most end in /v1"  # advice for an answer that does not come from an API
 _MOST_DEPTH = 8  # the deepest nesting of errors that is read
@@ -167,8 +167,9 @@ def make_error(
     if status == 400 and "throttl" in report.code:  # AWS
         status = 429
     line = f"{target}: {report.message}"
-    if sizes := sizes_of_too_long(report.message, report.code, status):
-        return PromptTooLong(line, tokens=report.tokens or sizes[0], window_tokens=report.window_tokens or sizes[1])
+    if sizes := read_too_long(report.message, report.code, status):
+        window_tokens = report.window_tokens or sizes.window_tokens
+        return PromptTooLong(line, tokens=report.tokens or sizes.tokens, window_tokens=window_tokens)
     if status in (None, 400, 403, 422, 451) and re.search(_FILTERED, f"{report.code} {report.message}", re.IGNORECASE):
         return ReplyRefused(line, reason="content_filter")
     if status in (401, 403):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rlm.models.endpoint_errors import get
 
-_MOST_DEPTH = 4  # of objects and lists in a field with thinking
+_MOST_DEPTH = 4  # how deep objects and lists in a field with thinking may be nested
 
 
 class ContentParts(NamedTuple):

@@ -14,23 +14,33 @@ from rlm.errors import LLMError, ReplyRefused
 from rlm.models.endpoint_errors import CallTarget, EndpointError, find_error, one_line
 from rlm.models.lm import Listener, Reply, ReportedUsage
 
-_NAME_CHARACTERS = 80  # the most of a reason, or of a tool's name, that is kept
-_REPEATED_CHARACTERS = 8_000  # how much of a reply's end must repeat itself
-_UNIT_CHARACTERS = 2_000  # the longest text that it may repeat
+_NAME_CHARACTERS = 80  # the most characters of a reason, or of a tool's name, that are kept
+_REPEATED_CHARACTERS = 8_000  # a reply that ends in so many characters of one text again and again is ended
+_UNIT_CHARACTERS = 2_000  # the longest such text
 
 # Searched in a reason without case and punctuation: `MAX_TOKENS`, `MaxTokens` and `max-tokens` read the same.
-_CUT = re.compile("length|max(?:output|completion|new)?tokens|max(?:len|context)|limit|exceeded|truncated|incomplete")
+_CUT_REASON = re.compile(
+    "length|max(?:output|completion|new)?tokens|max(?:len|context)|limit|exceeded|truncated|incomplete"
+)
 # `language` is Google's: the language is not supported.
-_REFUSED = re.compile("contentfilter|safety|recitation|blocklist|prohibitedcontent|spii|refusal|refused|sensitive"
-                      "|guardrail|moderation|blocked|contentpolicy|language|toxic|modelarmor")  # fmt: skip
+_REFUSED_REASON = re.compile(
+    "contentfilter|safety|recitation|blocklist|prohibitedcontent|spii|refusal|refused|sensitive|guardrail|moderation"
+    "|blocked|contentpolicy|language|toxic|modelarmor"
+)
 # `other` is Google's too: it stopped for a reason of its own.
-_BROKEN = re.compile("error|abort|cancel|insufficientsystemresource|pauseturn|failed|malformed|other|timeout"
-                     "|interrupt|repetition")  # fmt: skip
-_NOT_ENDED = ("null", "none", "notfinished", "finishreasonunspecified")  # "not yet" of DashScope, watsonx and Google
+_BROKEN_REASON = re.compile(
+    "error|abort|cancel|insufficientsystemresource|pauseturn|failed|malformed|other|timeout|interrupt|repetition"
+)
+_NO_REASONS = (
+    "null",
+    "none",
+    "notfinished",
+    "finishreasonunspecified",
+)  # the reply goes on: DashScope, watsonx, Google
 # Google's reasons by number. Its APIs number further ones differently, but each of those means that it blocked.
-_NUMBERED = ("", "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER")
-_CALLED = re.compile("toolcall|tooluse|functioncall")
-_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")  # the two surrogates of one character
+_GOOGLE_REASONS = ("", "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER")
+_TOOL_REASON = re.compile("toolcall|tooluse|functioncall")
+_SURROGATE_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")  # the two surrogates of one character
 
 
 @dataclass(slots=True)
@@ -46,7 +56,7 @@ class ReplyBuilder:
     end_reason: str = ""  # the endpoint's word for why the reply ended, such as `stop`
     end_details: str = ""  # the endpoint's explanation of that in a sentence, if it sends one
     is_whole: bool = False  # whether the end has arrived: a reason, the mark of the end of a stream, or the whole body
-    repeats: bool = False  # whether the text or thinking ends in one short text again and again: a stream ends there
+    repeats: bool = False  # whether the text or thinking only repeats itself at its end: then a stream is ended
     _unchecked: int = 0  # characters that came since `repeats` was checked
     usage: Any = None  # the counts of tokens, as the endpoint sends them
     tier: Any = None  # the service tier that the endpoint says it charged
@@ -76,8 +86,8 @@ class ReplyBuilder:
         """Record why the reply ended, by the endpoint's word or Google's number, and that it is whole. A word or number
         that means "not yet" is ignored."""
         if type(reason) is int and reason > 0:
-            reason = _NUMBERED[reason] if reason < len(_NUMBERED) else f"BLOCKED, reason {reason}"
-        if isinstance(reason, str) and reason and _letters(reason) not in _NOT_ENDED:
+            reason = _GOOGLE_REASONS[reason] if reason < len(_GOOGLE_REASONS) else f"BLOCKED, reason {reason}"
+        if isinstance(reason, str) and reason and _letters(reason) not in _NO_REASONS:
             self.end_reason = one_line(reason)[:_NAME_CHARACTERS]
             self.is_whole = True
 
@@ -94,18 +104,18 @@ class ReplyBuilder:
 
     def build(self, target: CallTarget, usage: ReportedUsage) -> Reply:
         """The reply to a call; it may be cut or empty. Raises ReplyRefused, and LLMError for a reply that broke off."""
-        text = join_surrogates("".join(self.text))
-        reason = _letters(self.end_reason)
-        refusal = " ".join("".join(self.refusal).split())
+        text, thinking = join_surrogates("".join(self.text)), join_surrogates("".join(self.thinking))
+        reason, refusal = _letters(self.end_reason), " ".join("".join(self.refusal).split())
+        is_cut = self.repeats or _CUT_REASON.search(reason) is not None
+        called = self.tool or ("unnamed" if _TOOL_REASON.search(reason) else "")
         reply = Reply(
             text, usage.input_tokens, usage.output_tokens, target.model, usage.dollars, details=usage.details,
-            thinking=join_surrogates("".join(self.thinking)), cut=self.repeats or _CUT.search(reason) is not None,
-            called=self.tool or ("unnamed" if _CALLED.search(reason) else ""), call_arguments="".join(self.arguments),
+            thinking=thinking, cut=is_cut, called=called, call_arguments="".join(self.arguments),
             notes=(f"{target}: a reply only repeated itself, and was ended",) if self.repeats else (),
         )  # fmt: skip
-        if refusal or _REFUSED.search(reason):
+        if refusal or _REFUSED_REASON.search(reason):
             raise self._refused(target, reply, refusal)
-        if _BROKEN.search(reason):
+        if _BROKEN_REASON.search(reason):
             words = f": {self.end_details}" if self.end_details else ""
             raise LLMError(f"{target}: the reply broke off ({self.end_reason}){words}", transient=True)
         if not self.is_whole and not self.repeats:
@@ -113,6 +123,7 @@ class ReplyBuilder:
         return reply
 
     def _look_for_repeats(self, pieces: list[str]) -> None:
+        """Set `repeats`, by the end of the text or thinking; look only once in 2,000 characters."""
         self._unchecked += len(pieces[-1])
         if self._unchecked >= _REPEATED_CHARACTERS // 4:
             self._unchecked = 0
@@ -152,4 +163,4 @@ def _letters(reason: str) -> str:
 
 def join_surrogates(text: str) -> str:
     """The text with each pair of surrogates joined to one character: a stream may have split the pair."""
-    return _PAIR.sub(lambda pair: pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le"), text)
+    return _SURROGATE_PAIR.sub(lambda pair: pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le"), text)

@@ -8,8 +8,8 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-_PART = r"(\d{1,9}(?:\.\d{1,9})?) ?(milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)"
-_DURATION = re.compile(rf"(?:{_PART}[, ]*(?:and )?){{1,4}}", re.IGNORECASE)
+_AMOUNT = r"(\d{1,9}(?:\.\d{1,9})?) ?(milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)"
+_DURATION = re.compile(rf"(?:{_AMOUNT}[, ]*(?:and )?){{1,4}}", re.IGNORECASE)  # "2m30s", "1 hour and 5 minutes"
 _WAIT_WORDS = re.compile(  # such as "try again in 2m30s"
     rf"(?:(?:try|retry)(?:ing)?(?: again| your request)? (?:in|after)|retry[-_ ]?(?:after|delay)\W{{1,4}}"
     rf"|resets? (?:in|after)|wait(?: for)?|available in) ?(?:about |another |at least )?"
@@ -17,13 +17,14 @@ _WAIT_WORDS = re.compile(  # such as "try again in 2m30s"
     re.IGNORECASE,
 )
 _RESET_HEADER = re.compile(r"(?:x-|anthropic-)?ratelimit-(?:.+-)?reset(?:-.+)?", re.IGNORECASE)
+"""A header such as `x-ratelimit-reset-tokens` and `anthropic-ratelimit-requests-reset`."""
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}  # of a unit, by its first letter
 _EPOCH = 1e9  # a number this large is a time, in seconds since 1970; from 1,000 times this on, in milliseconds
 
 
 def retry_after_seconds(headers: Mapping[str, str], field: object = None, message: str = "") -> float | None:
     """The seconds to wait, by the headers (names in lower case), by a `field` of the body or by the message; None if
-    none says so. A wait for the next call (`Retry-After`) goes before the resets of limits (`x-ratelimit-reset-*`)."""
+    none tells. A wait for the next call (`Retry-After`) goes before the resets of limits (`x-ratelimit-reset-*`)."""
     milliseconds = headers.get("retry-after-ms")
     for text in (f"{milliseconds}ms" if milliseconds else None, headers.get("retry-after"), field):
         seconds = None if text is None else read_wait(str(text))
@@ -48,7 +49,7 @@ def read_wait(text: str) -> float | None:
     if _DURATION.fullmatch(text):
         return sum(
             float(count) * (0.001 if unit.lower().startswith(("ms", "mil")) else _SECONDS[unit[0].lower()])
-            for count, unit in re.findall(_PART, text, re.IGNORECASE)
+            for count, unit in re.findall(_AMOUNT, text, re.IGNORECASE)
         )
     try:
         when = datetime.fromisoformat(text)

@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self, Unpack
 
 from monocontext.stores.address import without_secrets
-from rlm.errors import LLMError
+from rlm.errors import LLMError, UnknownOption
 from rlm.models.endpoint_errors import CallTarget, EndpointError, ErrorReport, make_error, one_line, read_error
 from rlm.models.lm import Listener, Message, Reply
 from rlm.models.refused_fields import FieldFilter
 from rlm.models.reply_builder import ReplyBuilder
-from rlm.models.sdk_options import Sampling, SDKOptions, check_body, check_names, check_url, sampling_of, timeout_of
+from rlm.models.sdk_options import Sampling, SDKOptions, check_body, check_url, sampling_of, timeout_of
 from rlm.models.wire import read_body, read_text
 
 _HTTP_LAYERS = ("httpx", "httpx2", "httpcore", "httpcore2", "ssl", "socket", "zlib")  # errors of a broken connection
@@ -77,7 +77,8 @@ class SDKModel(ABC):
 
     def __init__(self, model: str, connect: Callable[[], Any], **options: Unpack[SDKOptions]) -> None:
         """`connect`: makes the SDK's client. Raises UnknownOption, and LLMError for a `base_url` that is none."""
-        check_names(options)
+        if unknown := [name for name in options if name not in SDKOptions.__annotations__]:
+            raise UnknownOption(f"no option {', '.join(unknown)}: choose from {', '.join(SDKOptions.__annotations__)}")
         self.model = model
         self.base_url = check_url(options.get("base_url"))
         self._timeout_seconds = timeout_of(options)

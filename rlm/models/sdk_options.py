@@ -40,12 +40,6 @@ _FIELDS_OF_BACKENDS = frozenset(("model", "messages", "input", "stream", "system
 _TIMEOUT_SECONDS = 600.0  # of a request, unless its options say otherwise
 
 
-def check_names(options: Mapping[str, object]) -> None:
-    """Raise UnknownOption for a keyword that is not one of `SDKOptions`."""
-    if unknown := [name for name in options if name not in SDKOptions.__annotations__]:
-        raise UnknownOption(f"no option {', '.join(unknown)}: choose from {', '.join(SDKOptions.__annotations__)}")
-
-
 def sampling_of(options: SDKOptions) -> dict[str, Any]:
     """The sampling options that have a value. Raises UnknownOption as `check_body` does."""
     sampling = {name: options.get(name) for name in SamplingOptions.__annotations__}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 _CODES = (
     "context_length_exceeded", "exceed_context_size", "context_window_exceeded", "context_length_error",
@@ -29,30 +30,37 @@ _WORDS = (  # such as "prompt is too long: 210000 tokens > 200000 maximum"
     rf"|range of input length|prompt exceeds|exceeded model token limit"
     rf"|too many tokens: |extra usage is required for long context"
 )
-# Limits of other things: of a minute or a day, of the reply alone, and a stop sequence or a name that is too long.
+# Other limits: "tokens per minute", "max_tokens is too large" for the reply, "stop sequence too long".
 _OTHER_LIMITS = (
     r"too many tokens,? (?:please )?wait|per (?:minute|day|hour|second)|rate limit|quota"
     r"|\bmax_(?:completion_|output_|new_)?tokens\b\W*(?:\w+ ){0,3}?(?:is too|must be|exceeds|cannot|should|greater"
     r"|larger|above|:)|completion tokens,? whereas|\bstop\b.{0,20}too"
 )
-_SURELY = r"request too large|input or output tokens must be reduced|tokens\W*\+\W*max_new_tokens"
+_CERTAIN_WORDS = r"request too large|input or output tokens must be reduced|tokens\W*\+\W*max_new_tokens"
 """Messages about the prompt that also match `_OTHER_LIMITS`, such as a request larger than the tokens of a minute."""
 
 _NUMBER = r"(\d{1,3}(?:[,_]\d{3})+|\d+)"
-_LIMITS = (  # ways to say how many tokens fit
+_LIMITS = (  # how many tokens fit: "> 200000", "200000 maximum", "maximum context length is 8,192"
     rf"(?:>|<=|less than|\[\d+, ?)\s*{_NUMBER}",
     rf"{_NUMBER} (?:token )?(?:maximum|max)\b",
     r"(?:maximum (?:context|prompt|input|model|allowed)[^\d]{0,40}|context (?:length|window|size)[^\d]{0,40}"
     r"|maximum[^\d]{0,60}|max_seq_len[^\d]{0,9}|max_model_len[^\d]{0,9}|limit[^\d]{0,30}|max size[^\d]{0,9}"
     rf"|exceed\w*[^\d]{{0,9}}){_NUMBER}",
 )
-_COUNT = rf"(?<![\w.\-]){_NUMBER}(?![\w.]*\w)"  # a number that is no part of a name, such as that of a model
+_COUNT = rf"(?<![\w.\-]){_NUMBER}(?![\w.]*\w)"  # "8,192"; not a part of a name, such as "gpt-5.4"
 _SUM = rf"{_NUMBER} \+ {_NUMBER} > "  # tokens of the prompt and of the reply, above a limit
 
 
-def sizes_of_too_long(message: str, code: str, status: int | None) -> tuple[int | None, int | None] | None:
-    """The tokens of a prompt that is too long, and of the window, each None if not reported; None for other errors."""
-    if not any(item in code for item in _CODES) and not _find(_SURELY, message):
+class PromptSizes(NamedTuple):
+    """The sizes in an error about a prompt that is too long; None for one that it does not report."""
+
+    tokens: int | None  # of the prompt
+    window_tokens: int | None  # of the model's window
+
+
+def read_too_long(message: str, code: str, status: int | None) -> PromptSizes | None:
+    """The sizes in an error that says that a prompt is too long; None for other errors."""
+    if not any(item in code for item in _CODES) and not _find(_CERTAIN_WORDS, message):
         is_other = status in (401, 404, 408, 429, 503, 529) or _find(_OTHER_LIMITS, message)
         if is_other or not _find(_WORDS, message):
             return None
@@ -61,7 +69,7 @@ def sizes_of_too_long(message: str, code: str, status: int | None) -> tuple[int 
     if terms := re.search(_SUM, message):
         counts.append(_to_int(terms[1]) + _to_int(terms[2]))
     above = [count for count in counts if window is not None and window < count < 10**9]
-    return max(above, default=None), window
+    return PromptSizes(max(above, default=None), window)
 
 
 def _find(pattern: str, message: str) -> re.Match[str] | None:

@@ -15,23 +15,23 @@ from rlm.models.endpoint_errors import WRONG_URL, CallTarget, EndpointError, Err
 
 _MOST_BYTES = 256 << 20  # far more than a model writes
 _HEAD_BYTES = 8  # enough to distinguish a stream from JSON and from a web page
-_SHOWN_CHARACTERS = 100  # of a body, in an error
+_SHOWN_CHARACTERS = 100  # the part of a body that an error quotes
 _MARGIN = b"\xef\xbb\xbf \t\r\n"  # a byte order mark and spaces, which may stand before the body
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
-    """A part of the body of an answer."""
+class BodyPart:
+    """An event of a stream, a comment in it, its end, or a whole body."""
 
     value: Any = None  # JSON; None for a comment, which keeps the connection alive
     is_event: bool = True  # whether it is an event of a stream; else it is the whole body
     is_done: bool = False  # the mark of the end, `[DONE]`
 
 
-def read_body(chunks: Iterable[bytes], target: CallTarget, timeout_seconds: float) -> Iterator[Received]:
-    """The parts of a body that arrives in `chunks`. Raises EndpointError for an event named `error`, and LLMError for a
-    web page or anything else but JSON or events, and when nothing but comments arrives for `timeout_seconds`."""
+def read_body(chunks: Iterable[bytes], target: CallTarget, timeout_seconds: float) -> Iterator[BodyPart]:
+    """Yield the parts of a body that arrives in `chunks`. Raises EndpointError for an event named `error`; LLMError for
+    a web page or anything else but JSON or events, and when only comments arrive for `timeout_seconds`."""
     pieces = _limit_size(chunks, target)
     start = b""
     for piece in pieces:
@@ -44,11 +44,11 @@ def read_body(chunks: Iterable[bytes], target: CallTarget, timeout_seconds: floa
     body = start + b"".join(pieces)
     if not body:
         raise LLMError(f"{target}: the answer is empty, neither stream nor JSON ({WRONG_URL})", transient=True)
-    yield Received(_parse(body, target), is_event=False)
+    yield BodyPart(_parse(body, target), is_event=False)
 
 
 def read_text(text: str) -> str:
-    """A text as one line; of a web page its title, or its contents without tags."""
+    """A text as one line; for a web page, its title or its contents without tags."""
     if not text.lstrip("\ufeff \t\r\n").startswith("<"):
         return one_line(text)
     title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
@@ -66,14 +66,14 @@ def _limit_size(chunks: Iterable[bytes], target: CallTarget) -> Iterator[bytes]:
         yield chunk
 
 
-def _read_stream(pieces: Iterable[bytes], target: CallTarget, timeout_seconds: float) -> Iterator[Received]:
+def _read_stream(pieces: Iterable[bytes], target: CallTarget, timeout_seconds: float) -> Iterator[BodyPart]:
     heard_at = time.monotonic()
     for text, name in _read_events(pieces):
         if text is None:
             if time.monotonic() - heard_at > timeout_seconds:
                 silence = f"sent no part of its reply for {timeout_seconds:g} seconds; raise timeout="
                 raise LLMError(f"{target.endpoint} {silence}", transient=True)
-            yield Received()
+            yield BodyPart()
             continue
         heard_at = time.monotonic()
         data = text.strip()
@@ -82,14 +82,14 @@ def _read_stream(pieces: Iterable[bytes], target: CallTarget, timeout_seconds: f
         if not data:
             continue
         if data.startswith("[DONE]"):
-            yield Received(is_done=True)
+            yield BodyPart(is_done=True)
             return
         try:
             value = json.loads(data)
         except (ValueError, RecursionError):
             problem = f"the stream holds an event that is not JSON: {read_text(data)[:_SHOWN_CHARACTERS]!r}"
             raise LLMError(f"{target}: {problem}", transient=True) from None
-        yield Received(value)
+        yield BodyPart(value)
 
 
 def _read_error(data: str) -> ErrorReport:
@@ -102,7 +102,7 @@ def _read_error(data: str) -> ErrorReport:
 
 def _parse(body: bytes, target: CallTarget) -> Any:
     """The JSON of a whole body. Raises LLMError, which says what came instead."""
-    text, is_torn = body.decode("utf-8", "replace"), False
+    text, is_torn = body.decode("utf-8", "replace"), False  # torn: the JSON ends in the middle
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as exc:
