@@ -45,8 +45,7 @@ def _asynchronous(name: str, mode: Mode, method: Any) -> Any:
 
 
 def _methods(source: type, names: dict[Mode, str], renamed: dict[str, str] | None = None) -> type:
-    """A base class with asynchronous methods of `source`. `names`: the names of the methods, by mode. `renamed`: for
-    those whose name is another one in `source`, that name."""
+    """A base class with asynchronous methods of `source`, by mode. `renamed`: the other names that some have there."""
     methods = {}
     for mode, words in names.items():
         for name in words.split():

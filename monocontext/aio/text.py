@@ -1,4 +1,4 @@
-"""`AsyncMonocontext`, whose slices and methods are awaited. Each runs the synchronous method in a thread."""
+"""Read texts asynchronously: the slices and methods of `AsyncMonocontext` run the synchronous ones in a thread."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class AsyncOptions(CacheOptions, RootOptions, ReachOptions, total=False):
 
 
 def _refusal(name: str, instead: str) -> Callable[..., NoReturn]:
-    """A method that raises `TypeError`. Without it `in` would iterate over coroutines for ever, for example."""
+    """A method that raises `TypeError`. Without it, `in` would loop over coroutines for ever, for example."""
 
     def refuse(*_: object) -> NoReturn:
         raise TypeError(f"{name} cannot await a read: {instead}")
@@ -40,13 +40,14 @@ def _refusal(name: str, instead: str) -> Callable[..., NoReturn]:
 
 
 class _Awaiting:
-    """An asynchronous object, whose methods are those of the synchronous `_text`, called in threads."""
+    """An asynchronous object: its methods call those of the synchronous object `_text` in threads."""
 
     def __init__(self, text: Monocontext | LineView | LazyItems | Documents[Monocontext] | None, threads: Threads):
         self._text: Any = text  # None while it is not open
         self._threads = threads
 
     def _wrap(self, result: Any) -> Any:
+        """A result of the synchronous object as the asynchronous one returns it."""
         return tuple(map(self._wrap_one, result)) if type(result) is tuple else self._wrap_one(result)
 
     def _wrap_one(self, result: Any) -> Any:
@@ -54,7 +55,7 @@ class _Awaiting:
 
     async def _call(self, work: Callable[[], _T], undo: Callable[[_T], object] | None = None) -> _T:
         """Run work in a thread and return its result. If the task is cancelled, the work ends where it next waits for
-        data; if it has ended all the same, `undo` takes its result."""
+        data; if it has a result nevertheless, `undo` is called with it, to close what was opened."""
         future: Future[_T] = Future()
         awaited = asyncio.wrap_future(future)
 
@@ -70,7 +71,7 @@ class _Awaiting:
             raise
 
     async def _each(self, work: Callable[[], Iterable[Any]], at_once: int) -> AsyncIterator[Any]:
-        """The items of an iterable that `work` makes, `at_once` for each call of a thread."""
+        """Yield the items of the iterable that `work` returns; each call of a thread fetches `at_once` of them."""
         items = await self._call(lambda: map(self._wrap, work()))
         while batch := await self._call(lambda: list(islice(items, at_once))):
             for item in batch:
@@ -78,7 +79,8 @@ class _Awaiting:
 
 
 def _run_for_future(work: Callable[[], _T], future: Future[_T], is_cancelled: Callable[[], bool]) -> None:
-    """Run work in this thread for a future. Where the work waits for data, it looks whether its task was cancelled."""
+    """Run work in this thread, and set the result of a future. The work ends where it waits for data if the task that
+    awaits the future was cancelled."""
 
     def check() -> None:
         if is_cancelled():
@@ -98,11 +100,11 @@ class AsyncMonocontext(_Awaiting, TextMethods):
     """A text of any size, read by any number of tasks, which share its cache. Immutable. Lengths count characters."""
 
     def __init__(self, text: Monocontext | None, threads: Threads, opening: Callable[[], LazyContext] | None = None):
-        """Called by `open`. `opening` opens the text, or the list or dict of its documents."""
+        """Called by `open`. `opening` opens the text, or the list or dict of its documents; None for an open text."""
         super().__init__(text, threads)
         self._context: LazyContext | None = text
         """What `run` passes on: the text, or the list or dict of its documents."""
-        self._opening = opening  # None once the text is open
+        self._opening = opening
 
     @classmethod
     @validate_options(AsyncOptions)
@@ -116,8 +118,8 @@ class AsyncMonocontext(_Awaiting, TextMethods):
     ) -> Self:
         """Open the context at `s3://bucket/prefix`, a directory or `memory://name` (1 GET, for its root).
 
-        Use `await` or `async with`. Takes and raises what `Monocontext.open` does, but no `unit`, `workers`,
-        `transport` or `keep_alive`. A `client` of aioboto3 is not closed. `run` passes on what `shape` names.
+        Use `await` or `async with`. Takes the options of `Monocontext.open` but `unit`, `workers`, `transport` and
+        `keep_alive`, and raises the same errors. A `client` of aioboto3 is not closed. `run` passes on the `shape`.
         """
         check_place(url)
         arguments: dict[str, Any] = {**options, "shape": shape}
@@ -155,7 +157,7 @@ class AsyncMonocontext(_Awaiting, TextMethods):
         return await self[start:stop]
 
     async def equals(self, other: str) -> bool:
-        """Whether the text equals `other`; reads up to the first difference. The operator `==` raises."""
+        """Whether the text equals `other`; reads up to the first difference. The operator `==` raises `TypeError`."""
         return await self._call(lambda: bool(self._text == other))
 
     async def run(self, function: Callable[[Any], _T]) -> _T:

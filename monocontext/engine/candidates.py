@@ -33,8 +33,7 @@ class Narrowing:
     frames: int
     """The number of frames that filters covered; 0 without filters."""
     runs: list[tuple[int, int]] | None
-    """The frames in which a match may begin, as half-open runs of frame numbers in ascending order; None if a search
-    has to read all frames."""
+    """The frames in which a match may begin, as half-open ascending runs of frame numbers; None to read all frames."""
     reason: str
     """Why `runs` is None; else empty."""
     dense_runs: list[tuple[int, int]] | None = None

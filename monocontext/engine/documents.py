@@ -148,8 +148,7 @@ class StoredDocuments(DocumentTable):
         return [pages[number] for number in numbers]
 
     def find(self, name: str) -> int | None:
-        """The number of the last document with a name; None if there is none (at most 2 GETs if one upload stored all
-        documents)."""
+        """The number of the last document with a name, or None (at most 2 GETs if one upload stored all documents)."""
         raw_name = name.encode("utf-8", "surrogatepass")
         document = self._find_in_pages(raw_name)
         return self._find_in_tables(raw_name) if document is None else document

@@ -146,8 +146,7 @@ class FilterLookup:
     def _look_up(
         self, section: _Section, query: Query, within_line: bool, get_loaded: GetLoaded, records: Records
     ) -> FilterAnswer | Missing:
-        """The answer of a section, which the cache keeps, or the missing items. `records`: for literals that may begin
-        in a later frame."""
+        """The answer of a section, which the cache keeps, or the missing items."""
         assert section.planner is not None  # `narrow` opens sections first
         rows = _rows_for(section.planner, query, get_loaded)
         if isinstance(rows, Missing):
@@ -195,8 +194,7 @@ class NotInMemory(Exception):
 
 
 class RecordsInMemory:
-    """The records of frames whose index pages are in memory, as the planner asks for them. For other frames each method
-    raises `NotInMemory`."""
+    """The records of frames whose index pages are in memory. For other frames each method raises `NotInMemory`."""
 
     def __init__(self, table: FrameTable):
         self._table = table

@@ -52,41 +52,41 @@ class FrameText:
             return str(memoryview(self.data)[start:stop], "ascii")  # copies once
         if stop - start == self.frame.characters:
             return self.text
-        checkpoints = self._characters()
+        checkpoints = self._character_counts()
         first = bisect_right(checkpoints, start) - 1
         after = bisect_left(checkpoints, stop, first)
         return self._decode_between(first, after)[start - checkpoints[first] : stop - checkpoints[first]]
 
     def part(self, start: int, stop: int) -> str:
-        """The characters of the frame that are among characters [start, stop) of the text, at least one."""
+        """The part of the frame that is within characters [start, stop) of the text, at least one character."""
         first = self.frame.start
         return self.slice(max(start - first, 0), min(stop - first, self.frame.characters))
 
     def to_byte(self, character: int) -> int:
-        """Byte offset of a character (or of the end)."""
+        """The byte offset of a character, or of the end."""
         if self.is_ascii:
             return character
-        checkpoints = self._characters()
+        checkpoints = self._character_counts()
         i = bisect_right(checkpoints, character) - 1
         if character == checkpoints[i]:
             return self._first_byte(i)
         return self._first_byte(i) + len(self._decode_between(i, i + 1)[: character - checkpoints[i]].encode())
 
     def to_character(self, byte: int) -> int:
-        """Character at a byte offset that is a character's first byte (or the end)."""
+        """The character whose first byte is at this offset; the number of characters for the end."""
         if self.is_ascii:
             return byte
         i = byte // CHECKPOINT_EVERY
         first = self._first_byte(i)
         if first > byte:  # no character begins between this checkpoint and the requested byte
             first, i = self._first_byte(i - 1), i - 1
-        return self._characters()[i] + len(self._decode(first, byte))
+        return self._character_counts()[i] + len(self._decode(first, byte))
 
     def nth_newline(self, n: int) -> int:
-        r"""Character offset of the n-th `\n` of the frame, counted from 0."""
+        r"""The offset of the n-th `\n` of the frame, counted from 0, in characters."""
         if not 0 <= n < self.frame.newlines:
             raise self._damaged(f"expected {self.frame.newlines} newlines, found {self.data.count(10)}")
-        checkpoints = self._newlines()
+        checkpoints = self._newline_counts()
         i = bisect_right(checkpoints, n) - 1
         start = i * NEWLINES_EVERY
         lines = self.data[start : start + NEWLINES_EVERY].split(b"\n", n - checkpoints[i] + 1)
@@ -116,7 +116,7 @@ class FrameText:
         """The characters that begin between two checkpoints."""
         return self._decode(self._first_byte(first), self._first_byte(after))
 
-    def _characters(self) -> array[int]:
+    def _character_counts(self) -> array[int]:
         """The number of characters that begin before each checkpoint, and before the end. Takes 0.5 ms for 256 KiB,
         without numpy, whose import takes 100 and which workers in WebAssembly lack."""
         if self._character_checkpoints is None:
@@ -131,7 +131,7 @@ class FrameText:
             self._character_checkpoints = checkpoints
         return self._character_checkpoints
 
-    def _newlines(self) -> array[int]:
+    def _newline_counts(self) -> array[int]:
         r"""The number of `\n` before each of their checkpoints, and before the end. Takes 70 us for 256 KiB."""
         if self._newline_checkpoints is None:
             data = self.data

@@ -67,8 +67,7 @@ class _Node:
     size_bytes = 1000  # little for the cache: the tree keeps it anyway
 
     def __init__(self, entries: Sequence[PageRef], before: PageRef | None, first: int):
-        """`before`: the entry before these; None at the beginning of the text. `first`: the number of their first
-        page."""
+        """`before`: the entry before these, if any. `first`: the number of their first page."""
         self.entries, self.before = entries, before
         page_counts = (entry.pages if isinstance(entry, PageDirectory) else 1 for entry in entries)
         self.firsts = list(accumulate(page_counts, initial=first))
@@ -150,8 +149,7 @@ class FrameTable:
             fetcher.cache.put(("page", tree.count - 1), self._last_page.page)
 
     def look_up_and_fetch(self, look_up: Callable[[GetLoaded], _T | Missing]) -> _T:
-        """Call `look_up` and fetch what it lacks, until it returns its result (1 GET for each item, those that one call
-        lacks in parallel). `look_up` takes a function that returns loaded values."""
+        """Call `look_up` and fetch what it lacks until it has a result (1 GET an item, those of a call in parallel)."""
         fetched: dict[Hashable, Any] = {}  # the cache may be too small for them
 
         def get_loaded(key: Hashable) -> Any:
@@ -190,8 +188,7 @@ class FrameTable:
         return self.locate(character).number
 
     def frame_numbers(self, start: int, stop: int) -> range:
-        """The numbers of the frames that hold characters [start, stop), a non-empty range (1 GET for each index page at
-        its ends)."""
+        """The numbers of the frames that hold characters [start, stop), a non-empty range (at most 2 GETs)."""
         return self.look_up_and_fetch(lambda get_loaded: self.range_in_memory(start, stop, get_loaded))
 
     def frame_at_byte(self, byte: int) -> Frame:
@@ -212,8 +209,7 @@ class FrameTable:
         return self.page(self._page_number("characters", character))
 
     def _page_number(self, column: Column, value: int) -> int:
-        """The number of the index page with a character, frame, byte or newline (1 GET for each directory above it that
-        is not open)."""
+        """The number of the index page with a character, frame, byte or newline (1 GET for each unopened directory)."""
         result = self._tree.number(column, value)
         while isinstance(result, UnopenedDirectory):
             self._fetcher.fetch_one(result.item())
@@ -234,8 +230,7 @@ class FrameTable:
         self._fetch_pages(list(dict.fromkeys(self._page_numbers(list(frames))))[:most_pages])
 
     def frames_of_runs(self, runs: Iterable[tuple[int, int]], start: int, stop: int, reverse: bool) -> Iterator[Frame]:
-        """The frames of these runs of numbers that hold any of characters [start, stop), in order or backwards (1 GET
-        for each index page, many in parallel)."""
+        """The frames of these runs with any of characters [start, stop), in order or backwards (1 GET a page)."""
         numbers = [number for first, last in runs for number in range(first, last)]
         if reverse:
             numbers.reverse()
@@ -266,9 +261,8 @@ class FrameTable:
         return self._fetcher.fetch_all([self._page_item(number) for number in numbers])
 
     def frames_without(self, flag: int, start: int, stop: int) -> Candidates | None:
-        """The frames of characters [start, stop) that lack a flag of `format.index`; None if they are more than 64 and
-        more than 2 % (no GET if the root says that none does; else 1 for each index page, `PAGES_AHEAD` in parallel).
-        """
+        """The frames of characters [start, stop) that lack a flag of `format.index`; None if over 64 and over 2 % do
+        (no GET if the root says that none does; else 1 for each index page, `PAGES_AHEAD` in parallel)."""
         runs: list[tuple[int, int]] = []
         if start < stop and not self.manifest.flags & flag:
             first_page, last_page = self._page_number("characters", start), self._page_number("characters", stop - 1)
@@ -302,8 +296,7 @@ class FrameTable:
             return self._fetcher.cache.get(key)
 
     def is_in_memory(self, start: int, stop: int) -> bool:
-        """Whether the frames of characters [start, stop) and their index pages are in memory. The cache does not count
-        this as a use."""
+        """Whether the frames of characters [start, stop) and their index pages are in memory, without using them."""
         cache, last = self._fetcher.cache, self._last_page
         with LOCK:
             while start < stop and not self._fetcher.is_closed:

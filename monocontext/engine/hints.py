@@ -33,8 +33,7 @@ those after an offset that depends on the text (`context.find(word, end)`)."""
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """Slices at equal distances, in the order of reading: `count` slices of `width` characters, the first at character
-    `start`, each `step` characters after the one before it; `step` is negative if they go backward."""
+    """`count` slices of `width` characters: the first at character `start`, each `step` after the one before it."""
 
     start: int
     width: int
@@ -169,8 +168,7 @@ class CodeHints:
         return _Scope(indent, [scope.rounds[0] | {target.id: item} for item in followed], len(items))
 
     def _reads(self, node: ast.expr, scope: _Scope, is_drained: bool = False) -> Iterator[Hint]:
-        """The reads of an expression and of its parts. `is_drained`: all items of its result are used, as in `[... for
-        match in re.finditer(...)]`."""
+        """The reads of an expression and of its parts. `is_drained`: a comprehension takes all items of its result."""
         if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
             for generator in node.generators:
                 yield from self._reads(generator.iter, scope, not isinstance(node, ast.GeneratorExp))
@@ -296,8 +294,7 @@ def _stored_in(node: ast.AST) -> set[str]:
 
 
 def _parse(source: str) -> ast.Module | None:
-    """The tree of a line without its indentation, where the head of a loop or of a condition gets an empty body; None
-    if the line is not a statement."""
+    """The tree of an unindented line, with an empty body after the head of a block; None if it is no statement."""
     source = re.sub(r"^\s*(?:el(?=if\b))?", "", source)  # `elif x:` becomes `if x:`
     if source.rstrip().endswith(":"):
         source += " pass"

@@ -1,4 +1,4 @@
-"""Open a context: its store, its root, and the other places that it may be read from."""
+"""Open a context: its store, its root, and the objects outside of it that it may be read from."""
 
 # No `from __future__ import annotations`: a TypedDict compiles annotations that are strings, 1.5 ms of an import.
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class CacheOptions(TypedDict, total=False):
-    """Options of `Monocontext.open` for the way in which any text is read."""
+    """Options of `Monocontext.open` that say how a text is read."""
 
     cache_bytes: int
     """Memory for decoded text and index pages."""
@@ -38,17 +38,17 @@ class CacheOptions(TypedDict, total=False):
 
 
 class TextOptions(CacheOptions, total=False):
-    """Options of a text that is made of pieces, not opened at a place."""
+    """Options of a text that is assembled from pieces, not opened at a URL."""
 
     workers: Workers | None
-    """The workers that carry out requests, in place of threads."""
+    """What carries out requests, in place of threads."""
 
 
 class RootOptions(TypedDict, total=False):
-    """Options of `Monocontext.open` for a text that is opened at a place."""
+    """Options of `Monocontext.open` for a text that is opened at a URL."""
 
     allow: Iterable[str | os.PathLike[str]]
-    """Places outside the context that it may be read from."""
+    """URLs and paths outside of the context that it may be read from."""
     generation: int | None
     """The generation to open; None for the newest."""
     preload: bool
@@ -67,13 +67,13 @@ class OriginalOptions(TextOptions, RootOptions, ReachOptions, total=False):
 
 
 def check_place(place: object) -> None:
-    """Raise `TypeError` for a value that is not a place of a context."""
+    """Raise `TypeError` unless a value is a URL, a path or a store."""
     if not isinstance(place, str | os.PathLike) and not hasattr(place, "get_range"):
         raise TypeError(f"open() takes a URL, a path or a store, not {type(place).__name__}")
 
 
 def check_prefetch(prefetch: str) -> None:
-    """Raise `ValueError` for a word that is not in `Prefetch`."""
+    """Raise `ValueError` unless a word is one of `Prefetch`."""
     if prefetch not in get_args(Prefetch):
         raise ValueError(f"prefetch must be 'all', 'code', 'history' or 'off', not {prefetch!r}")
 
@@ -107,7 +107,7 @@ class ContextHandle:
         self._foreign: dict[str, Store] = {}
 
     def reader(self, generation: int | None = None) -> Reader:
-        """A reader of a generation, by default the newest (1 GET for its root, 2 if that is damaged)."""
+        """A reader of a generation, by default of the newest (1 GET for its root, 2 if that is damaged)."""
         now = self._workers.now if self._workers else time.monotonic
         began = now()
         root = find_root(self.store, generation)
@@ -125,7 +125,7 @@ class ContextHandle:
         return reader if newest is reader.manifest else self.read(newest, reader.stats)
 
     def read(self, manifest: Manifest, stats: Stats | None = None) -> Reader:
-        """A reader of a given root, committed or not (no request)."""
+        """A reader of a root that was already read or made, committed or not (no GET)."""
         is_near = self._workers is None and isinstance(self.store, StoreBase) and self.store.is_near
         store = self._with_disk_cache(self.store, self.store.url, is_own=True)
         sources = manifest.sources
@@ -145,12 +145,11 @@ class ContextHandle:
         return reader
 
     def find_foreign(self, url: str, sources: Iterable[str]) -> tuple[RangeReader, str]:
-        """The store and key of a foreign object. Raises `ForeignObject` if it may not be read. `sources`: the objects
-        that the root records.
+        """The store and key of an object outside of the context. Raises `ForeignObject` if it may not be read.
 
-        Objects in the same bucket are allowed. In directories, the context's own folder and the sources in its root
-        are: a root can only name a file whose exact version (inode, time, size) and checksums its writer knew, so no
-        reader gets text that its writer did not have. Any other place needs `allow=`.
+        Objects in the same bucket are allowed. On disk, the context's own folder is, and so are `sources`, the files
+        that its root names: it can only name a file whose exact version (inode, time, size) and checksums its writer
+        knew, so no reader gets text that its writer did not have. Any other object needs `allow=`.
         """
         own = self.store.url
         trusted = [own, *self.allow]
@@ -158,8 +157,8 @@ class ContextHandle:
             trusted += sources
         if not any(is_within(url, location) for location in trusted):
             raise ForeignObject(
-                f"{own} refers to {url}, outside of its own place: to read that, open the context with "
-                f"allow=[{url!r}] or a place that contains it"
+                f"{own} refers to {url}, which is outside of the context: to read that, open the context with "
+                f"allow=[{url!r}], or with a folder or bucket that contains it"
             )
         try:
             root, key = split_object(url)
@@ -171,25 +170,25 @@ class ContextHandle:
         return self._with_disk_cache(self._foreign[root], root, is_own=False), key
 
     def _with_disk_cache(self, store: Store, url: str, *, is_own: bool) -> RangeReader:
-        """The store, read through the folder that keeps its answers, if there is one."""
+        """The store, read through the disk cache if there is one."""
         if self.disk is None:
             return store
-        # The name has the endpoint, since the same URL at two servers is two places.
+        # The name includes the endpoint, since two servers may have the same URL.
         return self.disk.reader(store, f"{self.store_options.get('endpoint') or ''} {url}", is_own=is_own)
 
     def handle(self) -> tuple[str, dict[str, Any]]:
         """A URL and options that open the same context in another process, with that process's credentials."""
         if self.store.url.startswith("memory:"):
-            raise NotPicklable(f"{self.store.url} lives in the memory of this process: use a directory or S3")
+            raise NotPicklable(f"{self.store.url} is in the memory of this process: store it in a directory or on S3")
         if "client" in self.store_options:
-            raise NotPicklable(f"{self.store.url} was opened with client=, which cannot be pickled: leave client= out")
+            raise NotPicklable(f"{self.store.url} was opened with client=, which cannot be pickled: open it without")
         options: dict[str, Any] = {"cache_bytes": self.cache_bytes, "allow": self.allow, "prefetch": self.prefetch}
         if self.disk is not None:
             options |= {"cache_dir": self.disk.folder, "cache_dir_bytes": self.disk.capacity_bytes}
         return self.store.url, options | self.store_options
 
     def close(self) -> None:
-        """Close the foreign stores, and the own store if this owns it."""
+        """Close the stores of objects outside of the context, and the context's own store if this handle owns it."""
         for store in [*self._foreign.values(), *([self.store] if self._owns_store else [])]:
             store.close()
         self._foreign.clear()

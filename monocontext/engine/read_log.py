@@ -1,4 +1,4 @@
-"""Record which characters were read or passed to code, and when. Safe for use by many threads."""
+"""Record which characters were read, or handed to code, between two marks. Safe for use by many threads."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from itertools import chain, islice
 
 MOST_RANGES = 10_000  # the most ranges between two marks; more are merged over gaps, which adds characters
-MOST_PIECES = 1_000  # pieces between two marks that are kept apart
+MOST_PIECES = 1_000  # the same for pieces
 MOST_PIECE_CHARACTERS = 20_000  # a longer piece is a part of a pass, and does not show what code used
 KEPT_MARKS = 1_000  # older marks are forgotten
 
 
 class ReadLog:
-    """The ranges of characters that were read, with marks between them."""
+    """The ranges of characters that were read. `since` makes a mark, and returns those since an earlier one."""
 
     _most = MOST_RANGES
 
@@ -37,9 +37,8 @@ class ReadLog:
                 self._since_mark = merge(ranges, self._most // 2)
 
     def since(self, mark: int | None) -> tuple[int, list[tuple[int, int]]]:
-        """Make a mark; return it, and the ranges read since `mark`, the mark of an earlier call, sorted and merged.
-
-        If `mark` is None, there are no ranges. If it is no longer kept, they begin at the oldest mark that is.
+        """Make a mark. Returns it, and the ranges that were read since `mark`, that of an earlier call, sorted and
+        merged: none if `mark` is None, and those since the oldest mark that is kept if `mark` is not kept.
         """
         with self._lock:
             self._before_marks.append(merge(self._since_mark, self._most))
@@ -52,7 +51,7 @@ class ReadLog:
 
 
 class PieceLog(ReadLog):
-    """The pieces that code received, each of at most `MOST_PIECE_CHARACTERS`."""
+    """The pieces that code received. One of more than `MOST_PIECE_CHARACTERS` is not recorded."""
 
     _most = MOST_PIECES
 
@@ -62,7 +61,7 @@ class PieceLog(ReadLog):
 
 
 def merge(ranges: Iterable[tuple[int, int]], most: int) -> list[tuple[int, int]]:
-    """At most `most` sorted ranges that cover these: adjacent ones are merged, and others over ever larger gaps."""
+    """At most `most` sorted ranges that cover these: adjacent ones are merged, and others over growing gaps."""
     gap = 0
     while True:
         merged: list[tuple[int, int]] = []

@@ -174,8 +174,7 @@ class Reader:
         return end
 
     def frame_within(self, start: int, stop: int) -> FrameText | None:
-        """The frame that holds all of characters [start, stop); None if no frame does (at most 1 GET each for the index
-        page and the frame)."""
+        """The frame that holds all of characters [start, stop); None if no frame does (at most 2 GETs)."""
         page = self.table.page_at(start)
         starts = page.starts
         i = bisect_right(starts, start) - 1
@@ -309,8 +308,7 @@ class Reader:
         return result
 
     def narrow(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Narrowing:
-        """The frames that filters leave for matches that begin in [start, stop), a non-empty range (GETs: see
-        `candidates`)."""
+        """The frames that filters leave for matches that begin in [start, stop), not empty (GETs: see `candidates`)."""
         if self.manifest.text:
             return Narrowing(frames=0, runs=None, reason="all of the text came with the root")
         if self.is_one_wave(start, stop):
@@ -320,8 +318,7 @@ class Reader:
     def _look_up_filters(
         self, query: Query | None, start: int, stop: int, within_line: bool, needs_text: bool
     ) -> Narrowing:
-        """The frames that filters leave; the blocks that this needs are fetched. `needs_text`: see
-        `FilterLookup.narrow`."""
+        """The same without looking whether filters are worth it. `needs_text`: see `FilterLookup.narrow`."""
 
         def look_up(get_loaded: GetLoaded) -> Narrowing | Missing:
             return self._filters.narrow(
@@ -385,8 +382,7 @@ class Reader:
             self.stats.real.bytes += size_bytes
 
     def preload(self) -> None:
-        """Fetch the whole text into the cache, in parallel (GETs: see `read`). Raises `ValueError` if the cache cannot
-        hold it."""
+        """Fetch the whole text into the cache (GETs: see `read`). Raises `ValueError` if the cache cannot hold it."""
         manifest, capacity = self.manifest, self.cache.capacity_bytes
         needed = manifest.text_bytes + FRAME_OVERHEAD_BYTES * manifest.frames
         if needed > capacity:

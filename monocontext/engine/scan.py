@@ -13,8 +13,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-NEAR = 2048  # characters within which a common literal is found before a call of the C library has begun
-FAR = 4 * NEAR  # the number of characters from which on a call of the C library is faster
+NEAR = 2048  # a literal within so many characters is found faster by `find` than by a call of the C library
+FAR = 4 * NEAR  # the least number of characters for which a call of the C library is faster
 
 
 def find(hay: Any, needle: Any, start: int = 0, stop: int = sys.maxsize) -> int:

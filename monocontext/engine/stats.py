@@ -8,7 +8,7 @@ from monocontext.records import dataclass, field
 
 @dataclass(slots=True)
 class PrefetchStats:
-    """Counts of read-ahead: fetched, used, wasted."""
+    """Counts of read-ahead: what was fetched, and what of that was used."""
 
     gets: int = 0  # GET requests that no caller waited for when they were sent; part of `Stats.gets`
     bytes_fetched: int = 0  # stored bytes of these requests; part of `Stats.bytes_fetched`
@@ -29,9 +29,9 @@ class PrefetchStats:
 class SearchStats:
     """Counts of search filters: requests, and frames that they ruled out. Summed over searches."""
 
-    searches: int = 0  # searches that a filter could narrow
+    searches: int = 0  # searches that filters narrowed
     frames: int = 0  # frames that those searches would have read without filters, up to the end of the text
-    pruned: int = 0  # frames excluded by the filters
+    pruned: int = 0  # frames that the filters excluded
     looked_at: int = 0  # candidate frames that were searched: a search that finds its match ends early
     hits: int = 0  # searched frames in which a match began
     filter_gets: int = 0  # GETs for blocks of filters; part of `Stats.gets`

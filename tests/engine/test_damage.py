@@ -109,7 +109,7 @@ DAMAGED: dict[str, tuple[Damage, type[MonocontextError], str]] = {
         DamagedData, r"not a page of this context: expected a count, found 12089"),
     "codec of another": (lambda s: craft(s, BYTES, run=changed(codec="zstd")), DamagedData, rf"frame \d of {SEGMENT}"),
     "another bucket": (lambda s: craft(s, BYTES, run=changed(object="s3://other-bucket/secret.txt", etag="e")),
-        ForeignObject, r"memory://\w+/prefix refers to s3://other-bucket/secret\.txt, outside of its own place"),
+        ForeignObject, r"memory://\w+/prefix refers to s3://other-bucket/secret\.txt, which is outside of the context"),
     "another place in memory": (lambda s: craft(s, BYTES, run=changed(object="memory://other/secret.txt", etag="e")),
         ForeignObject, r"refers to memory://other/secret\.txt, outside"),
     "a file by URL": (lambda s: craft(s, BYTES, run=changed(object="file:///etc/passwd", etag="e")),

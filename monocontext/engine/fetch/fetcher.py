@@ -46,8 +46,7 @@ MIN_WINDOW_BYTES = 24 << 20  # the least memory for requests in flight, so that 
 GIVEN_BACK_BYTES = 16 << 20  # a closed reader returns memory to the system if it had this much or more
 
 FindForeign = Callable[[str], tuple[RangeReader, str]]
-"""Returns the store and key of an object outside of the context, by its URL. Raises `ForeignObject` for an object that
-the caller does not allow."""
+"""Returns the store and key of an object outside of the context, by its URL. Raises `ForeignObject` if not allowed."""
 
 
 def refuse_foreign(url: str) -> tuple[RangeReader, str]:
@@ -77,8 +76,7 @@ class Fetcher:
         stats: Stats | None,
         round_trip_seconds: float | None,
     ):
-        """`find_foreign`: finds objects outside of `store`. `round_trip_seconds`: see `Link`. Others: see
-        `Monocontext.open`."""
+        """`find_foreign`: finds objects outside of `store`. `round_trip_seconds`: see `Link`."""
         self.url = url
         self.stats = stats or Stats()
         self.cache = Cache(cache_bytes)
@@ -282,8 +280,7 @@ class Fetcher:
         return has_connection and sum(speculative) + size_bytes <= self.window_bytes // 2
 
     def carry_out(self, request: FetchRequest) -> None:
-        """Send a request (1 GET, 2 if the first answer is damaged), and give its values or its error to all callers
-        that wait for it."""
+        """Send a request (1 GET, 2 if the first answer is damaged), and give its callers the values or the error."""
         values: dict[Hashable, Any] = {}
         error: BaseException | None = None
         try:
@@ -374,8 +371,7 @@ class Fetcher:
 
 
 def wave_bytes(link: Link) -> int:
-    """The most stored bytes that one wave of requests transfers about as fast as a small answer arrives; 0 if there is
-    no round trip to save."""
+    """The most stored bytes that one wave of requests transfers in a round trip; 0 if there is none to save."""
     if link.round_trip_seconds is None or link.round_trip_seconds < NEAR_SECONDS:
         return 0
     result = int(link.round_trip_seconds * link.bytes_per_second)

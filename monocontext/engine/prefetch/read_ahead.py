@@ -99,8 +99,7 @@ class ReadAhead:
         self.walk()
 
     def end_thinking(self) -> bool:
-        """Drop guesses that have not started, since the model's code runs next. Returns whether no other call of a
-        model is under way."""
+        """Drop guesses that have not started: the model's code runs next. Returns whether no model call is left."""
         self.calls = max(self.calls - 1, 0)
         if not self.calls:
             self._drop(guesses=True)
@@ -262,8 +261,7 @@ class ReadAhead:
                 self._requests += [request for request in set(requests.values()) if request not in self._requests]
 
     def _advance(self, plan: Plan, room_bytes: int, share_bytes: int) -> list[FetchItem]:
-        """Walk a plan until it needs missing items or exceeds the room, and return the items to request. A plan at its
-        end is removed."""
+        """Walk a plan until it lacks items, exceeds the room or ends, and return the items to request."""
         items: list[FetchItem] = []
         if any(self._fetcher.is_fetching(item.key) for item in plan.missing):
             return items

@@ -85,8 +85,7 @@ class ServedReader:
         return "".join(text.part(start, stop) for text in texts or self.frames(start, stop, eager=True))
 
     def text_within(self, start: int, stop: int) -> FrameText | None:
-        """The frame that holds all of characters [start, stop) if it is cached, or worth a request; None if no frame
-        does, or if only these characters are worth one."""
+        """The frame that holds all of characters [start, stop) if it is cached or worth a request; else None."""
         self._check_open()
         self.read_log.add(start, stop)
         text = self._cache.at(start)
@@ -395,7 +394,6 @@ class FrameCache:
 
 
 def _query_row(query: Query | None) -> Any:
-    """A query as JSON; None if there is none, or if it is too large, as one of thousands of literals, for which filters
-    do not help."""
+    """A query as JSON; None if there is none, or if it has thousands of literals, for which filters do not help."""
     row = wire.query_row(query)
     return row if len(json.dumps(row)) <= wire.MAX_REQUEST_BYTES // 2 else None

@@ -1,8 +1,8 @@
-"""Encode requests and answers of a remote reader as bytes.
+"""Encode the requests and answers of a remote reader as bytes, and check those of requests.
 
 A request is one JSON object. An answer is the length of a JSON object (4 bytes, big endian), the object, and raw bytes.
 The host reads requests with nothing but `json`, within the bounds below, and checks each field that it uses. A *row* is
-a record as a JSON list; `x_row` makes it, `x_of` reads it back.
+a record as a JSON list: `frame_row` makes the row of a frame, `frame_of` reads it, and so on.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from monocontext.format.refs import DocumentPageRef
 
 MAX_REQUEST_BYTES = 1 << 20  # enough for a search for many literals, or for some thirty thousand runs of candidates
 MAX_BATCH_BYTES = 4 << 20  # the most text in one answer: a larger one is no faster, and delays other threads
-MAX_LITERAL = 4096  # characters of a literal. A longer one is cut: a frame without its beginning does not hold it
-_DEEPEST = 30  # the deepest nesting of queries
+MAX_LITERAL = 4096  # characters of a literal; a longer one is cut, since a frame without its beginning does not hold it
+_MAX_DEPTH = 30  # the deepest nesting of queries
+_MAX_SHOWN = 50  # characters of a wrong value in a message
 
 
 class BadRequest(ValueError):
@@ -70,7 +71,7 @@ def check_ranges(rows: Any, stop: int, most: int) -> list[tuple[int, int]]:
 def _shown(value: Any) -> str:
     """The beginning of a value, for a message."""
     try:
-        return str(value)[:50]
+        return str(value)[:_MAX_SHOWN]
     except RecursionError:
         return "deeply nested lists"
 
@@ -92,7 +93,7 @@ def split_answer(data: bytes | memoryview) -> tuple[dict[str, Any], memoryview]:
 
 
 def frame_row(frame: Frame) -> list[int]:
-    """The numbers of a frame that a worker may know."""
+    """The row of a frame: what a worker may know of it."""
     return [
         frame.number, frame.start, frame.characters, frame.bytes, frame.newlines, frame.flags, frame.start_byte,
         frame.start_newline,
@@ -109,12 +110,12 @@ def frame_of(row: Sequence[int]) -> Frame:
 
 
 def page_row(ref: DocumentPageRef) -> list[int]:
-    """The numbers of a page of documents."""
+    """The row of the entry of a page of documents, without its key in storage."""
     return list(astuple(ref)[1:])
 
 
 def page_of(row: Sequence[int]) -> DocumentPageRef:
-    """The page of a `page_row`."""
+    """The entry of a `page_row`. Its key is made up."""
     return DocumentPageRef("the host's page", *row)
 
 
@@ -146,9 +147,9 @@ def query_of(row: Any, depth: int = 0) -> Query | None:
         case ["often", [str(), *_] as words, int(level)] if all(isinstance(word, str) for word in words):
             if 0 <= level < len(LEVELS):
                 return FrequencyQuery(tuple(words), level)
-        case ["all", [_, *_] as rows] if depth < _DEEPEST:
+        case ["all", [_, *_] as rows] if depth < _MAX_DEPTH:
             return All(tuple(_inner(row, depth) for row in rows))
-        case ["any", [_, *_] as rows] if depth < _DEEPEST:
+        case ["any", [_, *_] as rows] if depth < _MAX_DEPTH:
             return AnyOf(tuple(_inner(row, depth) for row in rows))
     raise BadRequest(f"expected a query, found {_shown(row)}")
 

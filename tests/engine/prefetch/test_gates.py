@@ -55,11 +55,10 @@ def watch(model: Model) -> list[str]:
     """What broke the budget, at any step of the books."""
     broken: list[str] = []
     ahead = model.reader.ahead
-    cache, walk = model.reader.cache, model.reader.fetcher.refill
+    cache, walk = model.reader.cache, model.reader.fetcher.refill or (lambda: None)
 
     def checked() -> None:
-        if walk is not None:
-            walk()
+        walk()
         most_bytes = max(ahead._guessed_bytes, ahead._announced_bytes)
         if cache.used_bytes > cache.capacity_bytes or cache.expected_bytes > most_bytes:
             broken.append(repr(cache))
