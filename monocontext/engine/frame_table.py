@@ -225,9 +225,9 @@ class FrameTable:
         self._last_page = _NumberedPage(number, page)
         return page
 
-    def prefetch_pages(self, frames: Iterable[int], most_pages: int = 1 << 16) -> None:
+    def prefetch_pages(self, numbers: Iterable[int], most_pages: int = 1 << 16) -> None:
         """Fetch the index pages of frames by their numbers, at most `most_pages`, in one round trip (1 GET each)."""
-        self._fetch_pages(list(dict.fromkeys(self._page_numbers(list(frames))))[:most_pages])
+        self._fetch_pages(list(dict.fromkeys(self._page_numbers(list(numbers))))[:most_pages])
 
     def frames_of_runs(self, runs: Iterable[tuple[int, int]], start: int, stop: int, reverse: bool) -> Iterator[Frame]:
         """The frames of these runs with any of characters [start, stop), in order or backwards (1 GET a page)."""

@@ -111,9 +111,9 @@ DAMAGED: dict[str, tuple[Damage, type[MonocontextError], str]] = {
     "another bucket": (lambda s: craft(s, BYTES, run=changed(object="s3://other-bucket/secret.txt", etag="e")),
         ForeignObject, r"memory://\w+/prefix refers to s3://other-bucket/secret\.txt, which is outside of the context"),
     "another place in memory": (lambda s: craft(s, BYTES, run=changed(object="memory://other/secret.txt", etag="e")),
-        ForeignObject, r"refers to memory://other/secret\.txt, outside"),
+        ForeignObject, r"refers to memory://other/secret\.txt, which is outside"),
     "a file by URL": (lambda s: craft(s, BYTES, run=changed(object="file:///etc/passwd", etag="e")),
-        ForeignObject, r"refers to file:///etc/passwd, outside"),
+        ForeignObject, r"refers to file:///etc/passwd, which is outside"),
     "a file by path": (lambda s: craft(s, BYTES, run=changed(object="/etc/passwd")),
         DamagedData, r"index/\w{32}\.idx: .*neither one of our segments.*/etc/passwd"),
     "a file by a path that looks like a URL": (

@@ -131,9 +131,9 @@ class Fetcher:
             if missing:
                 CALL.raise_if_abandoned()
                 requests = self.queue_requests(missing, Priority.DEMAND)
-                for i, item in enumerate(items):
-                    if results[i] is None:
-                        results[i] = requests[item.key]
+                results = [
+                    requests[item.key] if value is None else value for item, value in zip(items, results, strict=True)
+                ]
         return results
 
     def wait(self, item: FetchItem, request: FetchRequest) -> Any:
