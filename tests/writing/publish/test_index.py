@@ -161,7 +161,7 @@ def test_another_place_in_memory_needs_to_be_allowed() -> None:
     open_store(f"memory://{name}").put("secret.txt", b"secret\n")
     index(f"memory://{name}/secret.txt", f"memory://{name}-ctx")
     for allow in ([], ["memory://other"], [f"memory://{name}-ctx"], ["s3://bucket"], ["/"], [""]):
-        with pytest.raises(ForeignObject, match=rf"refers to memory://{name}/secret\.txt, outside.*allow="):
+        with pytest.raises(ForeignObject, match=rf"refers to memory://{name}/secret\.txt, which is outside.*allow="):
             read(f"memory://{name}-ctx", allow=allow)
     for allow in ([f"memory://{name}"], f"memory://{name}/secret.txt"):  # type: ignore[assignment]
         assert read(f"memory://{name}-ctx", allow=allow) == "secret\n"
