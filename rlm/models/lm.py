@@ -15,16 +15,6 @@ from rlm.errors import LLMError, PromptTooLong, ScriptExhausted
 
 Message = dict[str, str]  # `{"role": ..., "content": ...}`
 
-CHARACTERS_PER_TOKEN = 4  # for estimates: English prose and code have between 3.5 and 4.5
-_OLLAMA_WINDOWS = [1024 << i for i in range(1, 8)]  # in tokens, 2,048 to 131,072
-_LEAST_WINDOW = 256  # no window has fewer tokens, so a smaller count is wrong
-_MOST_CHARACTERS_PER_TOKEN = 8  # an endpoint that counts one token for so many may have cut the prompt
-_MOST_TOKENS, _MOST_DOLLARS = 10**9, 1e12  # the most of one call; a larger report is invalid
-_WIDE_CHARACTERS = re.compile(
-    "[\u1100-\u11ff\u2e80-\u9fff\ua000-\ua4cf\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U0001b000-\U0001faff\U00020000-\U0003ffff]+"
-)
-"""Characters that take at least a token each: Chinese, Japanese, Korean and emoji."""
-
 
 @dataclass(frozen=True, slots=True)
 class TokenDetails:
@@ -112,6 +102,27 @@ def call_key(model: str, messages: Sequence[Message]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
+def reply_fields(reply: Reply) -> dict[str, Any]:
+    """The fields of a reply in a trajectory. Optional ones, such as `cut`, are there only if they are set."""
+    details = {name: value for name, value in asdict(reply.details).items() if value}
+    optional = {"estimated": reply.estimated, "token_details": details, "cut": reply.cut, "called": reply.called,
+                "call_arguments": reply.call_arguments, "thinking": reply.thinking}  # fmt: skip
+    return {
+        "response": reply.text, "prompt_tokens": reply.input_tokens, "completion_tokens": reply.output_tokens,
+        **{name: value for name, value in optional.items() if value},
+    }  # fmt: skip
+
+
+# -- tokens and dollars ------------------------------------------------------------------------------------------------
+
+CHARACTERS_PER_TOKEN = 4  # for estimates: English prose and code have between 3.5 and 4.5
+_MOST_TOKENS, _MOST_DOLLARS = 10**9, 1e12  # the most of one call; a larger report is invalid
+_WIDE_CHARACTERS = re.compile(
+    "[\u1100-\u11ff\u2e80-\u9fff\ua000-\ua4cf\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U0001b000-\U0001faff\U00020000-\U0003ffff]+"
+)
+"""Characters that take at least a token each: Chinese, Japanese, Korean and emoji."""
+
+
 def estimate_tokens(messages: Sequence[Message]) -> int:
     """The tokens of a prompt, estimated from its characters by `estimate_text_tokens`."""
     return sum(map(estimate_text_tokens, [message["content"] for message in messages]))
@@ -141,15 +152,55 @@ def sum_tokens(*reported: object) -> int:
     return total
 
 
-def reply_fields(reply: Reply) -> dict[str, Any]:
-    """The fields of a reply in a trajectory. Optional ones, such as `cut`, are there only if they are set."""
-    details = {name: value for name, value in asdict(reply.details).items() if value}
-    optional = {"estimated": reply.estimated, "token_details": details, "cut": reply.cut, "called": reply.called,
-                "call_arguments": reply.call_arguments, "thinking": reply.thinking}  # fmt: skip
-    return {
-        "response": reply.text, "prompt_tokens": reply.input_tokens, "completion_tokens": reply.output_tokens,
-        **{name: value for name, value in optional.items() if value},
-    }  # fmt: skip
+def read_details(
+    input_tokens: int, output_tokens: int, *, cache_read: object = None, cache_write: object = None,
+    cache_write_1h: object = None, reasoning: object = None, tier: object = None, endpoint: object = None,
+) -> TokenDetails:  # fmt: skip
+    """The details as an endpoint reports them, by the fields of TokenDetails. Impossible counts become 0, so that they
+    cannot lower a cost. `input_tokens` and `output_tokens` include the tokens of the details."""
+    from_cache, to_cache, to_cache_1h, thought = map(sum_tokens, (cache_read, cache_write, cache_write_1h, reasoning))
+    if from_cache + to_cache > input_tokens or to_cache_1h > to_cache:
+        from_cache = to_cache = to_cache_1h = 0
+    return TokenDetails(
+        from_cache, to_cache, to_cache_1h, thought if thought <= output_tokens else 0,
+        tier if isinstance(tier, str) and tier not in ("default", "standard", "auto") else "",
+        "" if endpoint is None else strip_url(str(endpoint)),
+    )  # fmt: skip
+
+
+def strip_url(url: str) -> str:
+    """A URL without user, password, query and fragment."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+
+
+def with_counted_usage(reply: Reply, messages: Sequence[Message]) -> Reply:
+    """The reply with usage that a budget can count, whatever the endpoint or the `LM` reported. Unknown tokens are
+    counted as the bytes of the text, an upper bound: English has about a quarter as many tokens. Invalid dollars become
+    unknown."""
+    input_tokens, output_tokens = sum_tokens(reply.input_tokens), sum_tokens(reply.output_tokens)
+    is_empty_reply = reply.output_tokens == 0 and not reply.text
+    estimated = reply.estimated or not input_tokens or not (output_tokens or is_empty_reply)
+    if not input_tokens:
+        input_tokens = len("".join([message["content"] for message in messages]).encode("utf-8", "surrogatepass"))
+    return replace(
+        reply, input_tokens=input_tokens, estimated=estimated,
+        output_tokens=output_tokens or len((reply.text + reply.thinking).encode("utf-8", "surrogatepass")),
+        dollars=None if reply.dollars is None or not is_amount(reply.dollars) else reply.dollars,
+        details=TokenDetails(endpoint=reply.details.endpoint) if estimated else reply.details,
+    )  # fmt: skip
+
+
+def is_amount(value: object) -> bool:
+    """Whether a value is a valid amount of dollars."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _MOST_DOLLARS
+
+
+# -- checks of replies -------------------------------------------------------------------------------------------------
+
+_OLLAMA_WINDOWS = [1024 << i for i in range(1, 8)]  # in tokens, 2,048 to 131,072
+_LEAST_WINDOW = 256  # no window has fewer tokens, so a smaller count is wrong
+_MOST_CHARACTERS_PER_TOKEN = 8  # an endpoint that counts one token for so many may have cut the prompt
 
 
 def check_whole(reply: Reply) -> None:
@@ -199,49 +250,7 @@ def has_words(text: str) -> bool:
     return any(character.isprintable() and not character.isspace() for character in text)
 
 
-def read_details(
-    input_tokens: int, output_tokens: int, *, cache_read: object = None, cache_write: object = None,
-    cache_write_1h: object = None, reasoning: object = None, tier: object = None, endpoint: object = None,
-) -> TokenDetails:  # fmt: skip
-    """The details as an endpoint reports them, by the fields of TokenDetails. Impossible counts become 0, so that they
-    cannot lower a cost. `input_tokens` and `output_tokens` include the tokens of the details."""
-    from_cache, to_cache, to_cache_1h, thought = map(sum_tokens, (cache_read, cache_write, cache_write_1h, reasoning))
-    if from_cache + to_cache > input_tokens or to_cache_1h > to_cache:
-        from_cache = to_cache = to_cache_1h = 0
-    return TokenDetails(
-        from_cache, to_cache, to_cache_1h, thought if thought <= output_tokens else 0,
-        tier if isinstance(tier, str) and tier not in ("default", "standard", "auto") else "",
-        "" if endpoint is None else strip_url(str(endpoint)),
-    )  # fmt: skip
-
-
-def strip_url(url: str) -> str:
-    """A URL without user, password, query and fragment."""
-    parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
-
-
-def with_counted_usage(reply: Reply, messages: Sequence[Message]) -> Reply:
-    """The reply with usage that a budget can count, whatever the endpoint or the `LM` reported. Unknown tokens are
-    counted as the bytes of the text, an upper bound: English has about a quarter as many tokens. Invalid dollars become
-    unknown."""
-    input_tokens, output_tokens = sum_tokens(reply.input_tokens), sum_tokens(reply.output_tokens)
-    is_empty_reply = reply.output_tokens == 0 and not reply.text
-    estimated = reply.estimated or not input_tokens or not (output_tokens or is_empty_reply)
-    if not input_tokens:
-        input_tokens = len("".join([message["content"] for message in messages]).encode("utf-8", "surrogatepass"))
-    return replace(
-        reply, input_tokens=input_tokens, estimated=estimated,
-        output_tokens=output_tokens or len((reply.text + reply.thinking).encode("utf-8", "surrogatepass")),
-        dollars=None if reply.dollars is None or not is_amount(reply.dollars) else reply.dollars,
-        details=TokenDetails(endpoint=reply.details.endpoint) if estimated else reply.details,
-    )  # fmt: skip
-
-
-def is_amount(value: object) -> bool:
-    """Whether a value is a valid amount of dollars."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _MOST_DOLLARS
-
+# -- a model for tests -------------------------------------------------------------------------------------------------
 
 Script = Iterable[str | BaseException] | Callable[[Any], str]
 

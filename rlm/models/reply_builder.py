@@ -31,12 +31,7 @@ _REFUSED_REASON = re.compile(
 _BROKEN_REASON = re.compile(
     "error|abort|cancel|insufficientsystemresource|pauseturn|failed|malformed|other|timeout|interrupt|repetition"
 )
-_NO_REASONS = (
-    "null",
-    "none",
-    "notfinished",
-    "finishreasonunspecified",
-)  # the reply goes on: DashScope, watsonx, Google
+_NO_REASONS = ("null", "none", "notfinished", "finishreasonunspecified")  # the reply goes on
 # Google's reasons by number. Its APIs number further ones differently, but each of those means that it blocked.
 _GOOGLE_REASONS = ("", "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER")
 _TOOL_REASON = re.compile("toolcall|tooluse|functioncall")
