@@ -23,7 +23,7 @@ class AnthropicLM(SDKModel):
     """A model of Anthropic's messages API, always streamed. The SDK is imported at the first call.
 
     Without `api_key` the SDK reads ANTHROPIC_API_KEY. `max_output_tokens`, which the API requires, limits a reply with
-    its thinking. The API caches conversations, so that a turn pays in full for new text only, but no single prompt.
+    its thinking. Conversations are cached, so that a turn pays in full for new text only; single prompts are not.
     """
 
     backend = "anthropic"
@@ -49,7 +49,8 @@ class AnthropicLM(SDKModel):
 
 
 def _conversation(messages: Sequence[Message]) -> dict[str, Any]:
-    """The fields of a request. The API refuses empty messages; an earlier one is the same bytes in each request."""
+    """The fields of a request with the messages, without empty ones, which the API refuses. Earlier messages are the
+    same bytes in each request, so that the API finds them in its cache."""
     system = "\n\n".join(m["content"] for m in messages if m["role"] == "system")
     turns: list[dict[str, Any]] = [
         {"role": message["role"], "content": [{"type": "text", "text": message["content"]}]}

@@ -83,7 +83,7 @@ def find_error(value: object) -> ErrorReport | None:
 
 
 def read_error(value: object, depth: int = 0) -> ErrorReport:
-    """The failure in the body of an error, which is inside `depth` others: an object, a text, a list, or anything."""
+    """The failure in the body of an error: an object, a text, a list, or anything. `depth`: the errors around it."""
     if isinstance(value, list) and value and depth < _MOST_DEPTH:
         reports = [read_error(item, depth + 1) for item in value[:3]]
         return replace(reports[0], message=one_line("; ".join(report.message for report in reports)))

@@ -263,7 +263,7 @@ class ScriptedLM:
     def __init__(self, script: Script, *, model: str = "scripted") -> None:
         """`script`: the list or function. `model`: the name of the model. Raises TypeError for a script of one str."""
         if isinstance(script, str):
-            raise TypeError("a script must be a list of replies or a function, not one str")
+            raise TypeError(f"script must be a list of replies or a function, not one str: write [{script[:40]!r}]")
         self._reply = script if callable(script) else None
         self._replies = [] if callable(script) else list(script)
         self._lock = threading.Lock()

@@ -34,7 +34,7 @@ _REFUSAL_STATUSES = (
 
 
 class SDKClient:
-    """The client of an SDK, made at the first call and shared by all threads. The SDK closes one that is collected."""
+    """The client of an SDK, made at the first call and shared by all threads. Garbage collection closes it too."""
 
     def __init__(self, connect: Callable[[], Any]) -> None:
         # `connect` must not refer to its owner: a reference cycle would keep the connections open when the owner goes.
@@ -168,7 +168,7 @@ class SDKModel(ABC):
         read_event: Callable[[object, ReplyBuilder], None],
         read_answer: Callable[[object, ReplyBuilder, CallTarget], None],
     ) -> None:  # fmt: skip
-        """Read a body into `builder`, up to text that only repeats itself. A break after the end is not an error."""
+        """Read a body into `builder`; stop at text that only repeats itself. A connection may break after the end."""
         try:
             for part in read_body(response.iter_bytes(), target, self._timeout_seconds):
                 if part.is_done:

@@ -1,4 +1,4 @@
-"""The marks around code in the replies of models, as patterns for lines. Each matches in linear time.
+"""Define patterns for the marks around code in the replies of models. Each matches in linear time.
 
 `docs/decisions/012-rlm-loop.md` says which models write which.
 """

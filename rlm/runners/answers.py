@@ -73,7 +73,7 @@ class Answers:
             call.__name__ = call.__qualname__ = name
 
     def collect(self) -> tuple[str | None, tuple[Claim, ...]]:
-        """The final answer of a cell, if it gave one, and the citations for it. Raises AnswerRefused, once for each."""
+        """The final answer of a cell, None if it gave none, and its citations. Raises AnswerRefused."""
         answer, refused, claimed = self._called, self._refused, self._claimed
         self._called = self._refused = self._claimed = None  # another question may follow in this namespace
         slot = self._namespace.get("answer")

@@ -76,7 +76,7 @@ class Channel:
             try:
                 while unsent:
                     if self._closed:
-                        raise ChannelClosed("closed")
+                        raise ChannelClosed("the channel is closed")
                     try:
                         written = os.writev(self._write_fd, unsent[:64])
                     except BlockingIOError:
@@ -115,7 +115,7 @@ class Channel:
         try:
             head = json.loads(bytes(data[:head_bytes]))
         except (ValueError, RecursionError) as exc:
-            raise ChannelAbuse(f"the worker sent a message without JSON: {type(exc).__name__}") from None
+            raise ChannelAbuse(f"the worker sent a message whose head is not JSON: {type(exc).__name__}") from None
         if not isinstance(head, dict):
             raise ChannelAbuse(f"the worker sent a JSON {type(head).__name__}, expected an object")
         return Message(head, data[head_bytes:])
@@ -124,7 +124,7 @@ class Channel:
         """Read until the buffer is full; False when it is not in time."""
         while self._filled < len(self._buffer):
             if self._closed:
-                raise ChannelClosed("closed")
+                raise ChannelClosed("the channel is closed")
             try:
                 count = os.readv(self._read_fd, [self._buffer[self._filled :]])
             except BlockingIOError:

@@ -33,7 +33,8 @@ def read_claims(sources: object) -> tuple[Claim, ...]:
 def check_claims(value: object) -> tuple[Claim, ...]:
     """The claims that a worker sent. Raises ValueError for anything but a list of claims."""
     if not isinstance(value, list) or len(value) > MOST_CLAIMS:
-        raise ValueError(f"expected a list of at most {MOST_CLAIMS} claims")
+        found = len(value) if isinstance(value, list) else f"a {type(value).__name__}"
+        raise ValueError(f"expected a list of at most {MOST_CLAIMS} claims, not {found}")
     return tuple(_claim(item) for item in value)
 
 

@@ -240,7 +240,7 @@ class RemoteRunner(ABC):
             case [str(out), str(err), (None | str()) as answer, bool(raised), [*shown], cited]:
                 pass
             case _:
-                raise ChannelAbuse("the worker sent a result without the six fields of one")
+                raise ChannelAbuse("the worker sent a result that does not have its six fields")
         try:
             claims = check_claims(cited)
         except ValueError as exc:

@@ -1,4 +1,4 @@
-"""Facts that the source of a cell shows without running. It is parsed without warnings."""
+"""Parse the source of a cell without warnings, and find out what it would do, without running it."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def machine() -> str:
     """The machine type. Raises SystemFailed if this module has no numbers of system calls for it."""
     name = platform.machine()
     if name not in _PIVOT_ROOT:
-        raise SystemFailed(f"the sandbox does not support the processor type {name}")
+        raise SystemFailed(f"the sandbox supports the processor types {' and '.join(_PIVOT_ROOT)}, not {name}")
     return name
 
 
