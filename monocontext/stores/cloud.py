@@ -90,7 +90,7 @@ class CloudStore(StoreBase):
         return partial(CloudStore, self._address, **self._options), ()
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
-        name, path = self._name(key), check_key(key)
+        name, path = self._display_url(key), check_key(key)
         # With a range, a server without support for ranges raises an error: it would send the whole object each time.
         options: Any = {"range": {"offset": 0}} if self._is_web else None
         with self._translate_errors(name):
@@ -101,7 +101,7 @@ class CloudStore(StoreBase):
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         check_range(start, length)
-        name, path = self._name(key), check_key(key)
+        name, path = self._display_url(key), check_key(key)
         if not length:  # HTTP has no empty range
             info = self.head(key)
             check_part(name, etag, info.etag, start, length, info.size_bytes)
@@ -122,7 +122,7 @@ class CloudStore(StoreBase):
 
     def head(self, key: str) -> ObjectInfo:
         path = check_key(key)
-        with self._translate_errors(self._name(key)):
+        with self._translate_errors(self._display_url(key)):
             return self._info(path, obstore.head(self._store, path))
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
@@ -139,7 +139,7 @@ class CloudStore(StoreBase):
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         check_write(if_absent, if_match)
-        name, path = self._name(key), check_key(key)
+        name, path = self._display_url(key), check_key(key)
         self._check_writable()
         in_parts = not if_absent and if_match is None and len(data) > _PART_BYTES
         attributes = {"Content-Type": CONTENT_TYPE}
@@ -157,7 +157,7 @@ class CloudStore(StoreBase):
             return self._etag({**done, "size": len(data)})
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
-        name, path = self._name(key), check_key(key)
+        name, path = self._display_url(key), check_key(key)
         self._check_writable()
         if if_match is not None:
             try:
@@ -183,7 +183,7 @@ class CloudStore(StoreBase):
             return {"e_tag": f'"{etag}"'}
         meta = obstore.head(self._store, path)
         if self._etag(meta) != etag:
-            raise conflict_error(self._name(path), etag, self._etag(meta))
+            raise conflict_error(self._display_url(path), etag, self._etag(meta))
         return {"version": str(meta["version"])}
 
     def _blob(self, meta: Any, data: bytes) -> Blob:

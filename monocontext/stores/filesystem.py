@@ -80,7 +80,7 @@ class FilesystemStore(StoreBase):
         """Read bytes of the newest version; repeats the read if the file changes in between."""
         for attempt in range(1, _READ_ATTEMPTS + 1):
             before = self.head(key)
-            check_size(self._name(key), most_bytes, before.size_bytes)
+            check_size(self._display_url(key), most_bytes, before.size_bytes)
             try:
                 size_bytes = before.size_bytes if length is None else length
                 return self.get_range(key, start, size_bytes, etag=before.etag)
@@ -91,7 +91,7 @@ class FilesystemStore(StoreBase):
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         check_range(start, length)
-        url, path = self._name(key), self._path(key)
+        url, path = self._display_url(key), self._path(key)
         if etag is None:
             return self._read_newest(key, start, length)
         with self._translate_errors(url):
@@ -111,7 +111,7 @@ class FilesystemStore(StoreBase):
         return Blob(data, result.etag, result.size_bytes, modified_seconds=result.modified_seconds)
 
     def head(self, key: str) -> ObjectInfo:
-        url, path = self._name(key), self._path(key)
+        url, path = self._display_url(key), self._path(key)
         with self._translate_errors(url):
             self._fs.invalidate_cache()  # cached lists would show old versions
             return self._info(key, self._fs.info(path), url)
@@ -130,7 +130,7 @@ class FilesystemStore(StoreBase):
             rows = sorted((str(path)[len(self._root) :].lstrip("/"), info) for path, info in infos.items())
         for key, info in rows:
             if key.startswith(prefix) and not key.rpartition("/")[2].startswith(_HIDDEN):
-                yield self._info(key, info, self._name(key))
+                yield self._info(key, info, self._display_url(key))
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> NoReturn:
         raise AccessDenied(f"{self.url} is read-only: write to a directory, s3://, gs:// or az://")

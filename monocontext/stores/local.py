@@ -1,4 +1,4 @@
-"""The store in a directory: one file for each object, written whole or not at all.
+"""Store objects as files below a directory, each written whole or not at all.
 
 Invariants, also between processes:
 
@@ -11,7 +11,7 @@ Invariants, also between processes:
 
 Temporary files and lock files start with `.monocontext-`, and all verbs ignore them. Unlike in an object store, `a` and
 `a/b` cannot both be objects, and `list` does not enter linked directories. A killed writer leaves a temporary file,
-which `sweep` removes.
+which `sweep` removes. `url` in messages and parameters is that of the object; `path` is that of its file.
 """
 
 from __future__ import annotations
@@ -69,53 +69,55 @@ _HIDDEN = ".monocontext-"
 _LOCK = _HIDDEN + "lock"
 _TEMPORARY = re.compile(re.escape(_HIDDEN) + "[0-9a-f]{16}")
 _LARGEST_DRIFT_NS = 1_000_000_000
-"""With a larger difference between the clocks of the machine and the file system, files keep the file system's time."""
-_DIGITS_NS = 1_000_000  # the digits of the machine's time that then replace those of the file system's time
-_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | PRIVATE_BINARY | NO_FOLLOW
-_POLL_SECONDS = 0.002  # the interval at which a waiting writer tries to take the lock, on Windows
+"""If the clocks of this machine and of the file system differ by more, files keep the file system's time."""
+_MILLISECOND_NS = 1_000_000  # then only the digits below a millisecond are those of this machine's clock
+_NEW_FILE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | PRIVATE_BINARY | NO_FOLLOW
+_LOCK_POLL_SECONDS = 0.002  # on Windows, the interval at which a waiting writer tries to take the lock
 
 
 class LocalStore(StoreBase):
     """Objects as files below one directory, which the first `put` creates. No file stays open between two calls."""
 
     is_near = True
-    """Round trips cost nothing."""
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self._root = os.path.realpath(os.path.expanduser(root))
-        self._inside = self._root.rstrip(os.sep) + os.sep
         self.url = Path(self._root).as_uri()
-        self._unsynced: set[str] = set()
+        self._unsynced_paths: set[str] = set()
+        """Files that `put` wrote without waiting for the disk, since the last commit."""
         self._unsynced_lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type[LocalStore], tuple[str]]:
         return LocalStore, (self._root,)
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
-        return self._read(key, 0, None, None, most_bytes)
+        return self._read(key, 0, None, most_bytes=most_bytes)
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
-        return self._read(key, start, length, etag)
+        return self._read(key, start, length, etag=etag)
 
-    def _read(self, key: str, start: int, length: int | None, etag: str | None, most_bytes: int | None = None) -> Blob:
+    def _read(
+        self, key: str, start: int, length: int | None, *, etag: str | None = None, most_bytes: int | None = None
+    ) -> Blob:
+        """Read `length` bytes, or all if it is `None`, as `get_range` and `get` do."""
         check_range(start, length or 0)
-        path, name = self._path(check_key(key)), self._name(key)
+        path, url = self._path(check_key(key)), self._display_url(key)
         # All checks below concern the opened file, even if another file takes its name meanwhile.
-        with _translate_errors(name):
-            with open_regular(path, NO_FOLLOW, name) as descriptor:
+        with _translate_errors(url):
+            with open_regular(path, NO_FOLLOW, url) as descriptor:
                 before = os.fstat(descriptor)
                 etag_before = etag_of(before)
                 if length is None:
-                    check_size(name, most_bytes, before.st_size)
+                    check_size(url, most_bytes, before.st_size)
                     length = before.st_size
-                check_part(name, etag, etag_before, start, length, before.st_size)
+                check_part(url, etag, etag_before, start, length, before.st_size)
                 data = read_at(descriptor, start, length)
                 # The files of a context are never changed in place, but an index may refer to files of the user.
                 etag_after = etag_of(os.fstat(descriptor))
             del descriptor  # closed above; it is deleted before anything else is done
         if len(data) != length or etag_before != etag_after:
             raise ContextChanged(
-                f"{name} changed while it was read: expected {length:,} bytes of version {etag_before}, "
+                f"{url} changed while it was read: expected {length:,} bytes of version {etag_before}, "
                 f"found {len(data):,} bytes of version {etag_after}"
             )
         return Blob(data, etag_before, before.st_size, modified_seconds=before.st_mtime_ns / 1e9)
@@ -128,31 +130,32 @@ class LocalStore(StoreBase):
         16 MiB. Other puts do not wait for the disk: a power cut may undo those since the last commit.
         """
         check_write(if_absent, if_match)
-        path, name = self._path(check_key(key), writing=True), self._name(key)
-        folder, commits = os.path.dirname(path), if_absent or if_match is not None
-        with _translate_errors(name, writing=True):
+        path, url = self._path(check_key(key), writing=True), self._display_url(key)
+        folder, is_commit = os.path.dirname(path), if_absent or if_match is not None
+        with _translate_errors(url, writing=True):
             if if_match is not None and not os.path.exists(path):
-                raise not_found_error(name)
-            if commits:
-                self._sync_earlier()
+                raise not_found_error(url)
+            if is_commit:
+                self._sync_earlier_files()
             _make_folder(folder)
             temporary = os.path.join(folder, _HIDDEN + os.urandom(8).hex())
             try:
-                etag = _write(temporary, data, sync=commits)
-                _place(temporary, path, name, if_absent, if_match)
+                etag = _write(temporary, data, sync=is_commit)
+                _rename_if(temporary, path, url, if_absent=if_absent, if_match=if_match)
             finally:
                 with suppress(FileNotFoundError):
                     os.unlink(temporary)
-            if commits:
+            if is_commit:
                 self._sync_folders(folder)
-        if not commits:
+        if not is_commit:
             with self._unsynced_lock:
-                self._unsynced.add(path)
+                self._unsynced_paths.add(path)
         return etag
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         with _translate_errors(f"{self.url}/{prefix}"):
-            pending = [""]  # keys of files, and of folders with a slash at the end; the next one is the last
+            # A stack: the next key in order is the last. The key of a folder ends in a slash, that of the root is "".
+            pending = [""]
             while pending:
                 key = pending.pop()
                 if not key or key.endswith("/"):
@@ -163,40 +166,42 @@ class LocalStore(StoreBase):
                     yield self.head(key)
 
     def _children(self, folder: str, prefix: str) -> Iterator[str]:
-        """Yield keys in a folder that may begin with a prefix. A folder sorts like its keys: `a-b`, `a.b`, `a/b`."""
+        """Yield the keys in a folder that start with `prefix`, and the folders that may have such keys.
+
+        Because of its slash, a folder sorts as its keys do: `a-b`, `a.b`, `a/b`.
+        """
         with suppress(FileNotFoundError, NotADirectoryError), os.scandir(os.path.join(self._root, folder)) as entries:
             for entry in entries:
-                key = folder + entry.name + "/" * entry.is_dir(follow_symlinks=False)
-                is_wanted = key.startswith(prefix) or (key.endswith("/") and prefix.startswith(key))
-                if is_wanted and not entry.name.startswith(_HIDDEN):
+                key = folder + entry.name
+                if entry.is_dir(follow_symlinks=False):
+                    key += "/"
+                may_match = key.startswith(prefix) or (key.endswith("/") and prefix.startswith(key))
+                if may_match and not entry.name.startswith(_HIDDEN):
                     yield key
 
     def head(self, key: str) -> ObjectInfo:
-        path, name = self._path(check_key(key)), self._name(key)
-        with _translate_errors(name):
-            status = check_regular(name, os.stat(path, follow_symlinks=False))
+        path, url = self._path(check_key(key)), self._display_url(key)
+        with _translate_errors(url):
+            status = check_regular(url, os.stat(path, follow_symlinks=False))
         return ObjectInfo(key, status.st_size, etag_of(status), status.st_mtime_ns / 1e9)
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
-        path, name = self._path(check_key(key), writing=True), self._name(key)
-        with _translate_errors(name, writing=True), suppress(FileNotFoundError):
-            self.head(key)  # before the lock, which makes a file
+        path, url = self._path(check_key(key), writing=True), self._display_url(key)
+        with _translate_errors(url, writing=True), suppress(FileNotFoundError):
+            self.head(key)  # without an object, do not make the lock file
             with _lock_folder(os.path.dirname(path)):
-                current = _current_etag(path, name)
+                current = _current_etag(path, url)
                 if current and if_match not in (None, current):
-                    raise conflict_error(name, if_match, current)
+                    raise conflict_error(url, if_match, current)
                 os.unlink(path)
 
     def now(self) -> float:
-        """The time by the clock that sets `modified_seconds`: that of a hidden file, which is written and removed.
-
-        If that fails, the result is the time of this machine.
-        """
+        """The time of the file system, from a hidden file that is written and removed; else that of this machine."""
         path = os.path.join(self._root, _HIDDEN + os.urandom(8).hex())
         try:
-            with open_descriptor(path, _WRITE, 0o600):
+            with open_descriptor(path, _NEW_FILE_FLAGS, 0o600):
                 pass
-        except OSError:
+        except OSError:  # the folder is missing or read-only
             return time.time()
         try:
             return os.stat(path).st_mtime_ns / 1e9
@@ -205,7 +210,7 @@ class LocalStore(StoreBase):
 
     def sweep(self, before_seconds: float, *, dry_run: bool = False) -> tuple[int, int]:
         folders, paths, sizes = [self._root], [], []
-        for folder in folders:  # those in it follow
+        for folder in folders:  # grows by the folders in it
             with suppress(OSError), os.scandir(folder) as entries:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
@@ -223,27 +228,30 @@ class LocalStore(StoreBase):
         return len(sizes), sum(sizes)
 
     def _path(self, key: str, *, writing: bool = False) -> str:
-        """The real path of the object at a checked key."""
+        """The real path of the object at a checked key.
+
+        Raises `AccessDenied` for a link out of the root, and for the name of a hidden file `NotFound`, or `InvalidUrl`
+        when `writing`.
+        """
         if any(part.startswith(_HIDDEN) for part in key.split("/")):
             if writing:
                 raise InvalidUrl(f"{key!r} is reserved: names that start with {_HIDDEN} belong to the store")
-            raise not_found_error(self._name(key))
+            raise not_found_error(self._display_url(key))
         path = os.path.realpath(os.path.join(self._root, key))
-        if not (path + os.sep).startswith(self._inside):
-            raise AccessDenied(f"{self._name(key)} is a link that leads out of the store, to {path}")
+        if not path_is_within(path, self._root):
+            raise AccessDenied(f"{self._display_url(key)} is a link that leads out of the store, to {path}")
         return path
 
-    def _sync_earlier(self) -> None:
-        """Sync the files of earlier puts, which did not wait for the disk: a commit must not outlive files that it
-        names."""
+    def _sync_earlier_files(self) -> None:
+        """Sync the files that earlier puts left unsynced: a commit must not outlive the files that it names."""
         with self._unsynced_lock:
-            earlier, self._unsynced = self._unsynced, set()
+            earlier, self._unsynced_paths = self._unsynced_paths, set()
         for path in earlier:
             _sync(path)
         self._sync_folders(*{os.path.dirname(path) for path in earlier})
 
     def _sync_folders(self, *folders: str) -> None:
-        """Sync these folders, and their parents up to that of the root: they have the names of new files."""
+        """Sync these folders, which hold the names of new files, and their parents up to that of the root."""
         pending = set()
         for folder in folders:
             while folder not in pending and path_is_within(folder, self._root):
@@ -254,7 +262,7 @@ class LocalStore(StoreBase):
 
 
 def _make_folder(folder: str) -> None:
-    """Make a folder and those above it. `os.makedirs` calls itself for each, and fails a thousand levels down."""
+    """Make a folder and those above it. A single `os.makedirs` recurses, and fails a thousand levels down."""
     missing = []
     while not os.path.isdir(folder) and folder != os.path.dirname(folder):  # they are equal for a missing drive
         missing.append(folder)
@@ -265,59 +273,67 @@ def _make_folder(folder: str) -> None:
 
 def _write(path: str, data: bytes, *, sync: bool) -> str:
     """Write a new file and return its ETag."""
-    with open_descriptor(path, _WRITE, 0o666) as descriptor:
+    with open_descriptor(path, _NEW_FILE_FLAGS, 0o666) as descriptor:
         write_all(descriptor, data)
         # File systems set the time of the last timer tick, which is 1 to 10 ms old, and reuse freed inodes: two
         # versions of one size within a tick could share their ETag. The time in nanoseconds distinguishes them. If the
         # clock of the machine differs from that of the file system (network mounts), only its last digits are used.
-        file_time, now = os.fstat(descriptor).st_mtime_ns, time.time_ns()
-        if abs(now - file_time) > _LARGEST_DRIFT_NS:
-            now = file_time + now % _DIGITS_NS
-        os.utime(descriptor if os.utime in os.supports_fd else path, ns=(now, now))
+        file_ns, now_ns = os.fstat(descriptor).st_mtime_ns, time.time_ns()
+        if abs(now_ns - file_ns) > _LARGEST_DRIFT_NS:
+            now_ns = file_ns + now_ns % _MILLISECOND_NS
+        os.utime(descriptor if os.utime in os.supports_fd else path, ns=(now_ns, now_ns))
         if sync:
             os.fsync(descriptor)
         return etag_of(os.fstat(descriptor))
 
 
-def _place(temporary: str, path: str, name: str, if_absent: bool, if_match: str | None) -> None:
-    """Rename the temporary file to its final name if the condition of the write is met."""
+def _rename_if(temporary: str, path: str, url: str, *, if_absent: bool, if_match: str | None) -> None:
+    """Link or rename the temporary file to `path` if the condition of the write is met.
+
+    Raises `AlreadyExists`, or `NotFound` for `if_match` without an object.
+    """
     if if_match is None:
         try:
             os.link(temporary, path)
             return
         except FileExistsError:
             if if_absent:
-                raise conflict_error(name, None, _current_etag(path, name)) from None
+                raise conflict_error(url, None, _current_etag(path, url)) from None
         except OSError as error:
             # A file system without hard links (FAT, some network mounts): the lock below replaces them.
             if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS):
                 raise
     with _lock_folder(os.path.dirname(path)):
-        current = _current_etag(path, name)
+        current = _current_etag(path, url)
         if if_match is not None and not current:
-            raise not_found_error(name)
+            raise not_found_error(url)
         if (if_absent and current) or (if_match is not None and if_match != current):
-            raise conflict_error(name, if_match, current)
+            raise conflict_error(url, if_match, current)
         os.replace(temporary, path)
 
 
-def _current_etag(path: str, name: str) -> str:
-    """The ETag of the object at a path; empty if there is none. Raises `AccessDenied` for anything but a file."""
+def _current_etag(path: str, url: str) -> str:
+    """The ETag of the object at a path; empty if there is none.
+
+    Raises `IsADirectoryError` for a directory, and `AccessDenied` for a pipe, a device or a socket.
+    """
     try:
-        return etag_of(check_regular(name, os.stat(path, follow_symlinks=False)))
+        return etag_of(check_regular(url, os.stat(path, follow_symlinks=False)))
     except FileNotFoundError:
         return ""
 
 
 @contextmanager
 def _lock_folder(folder: str) -> Iterator[None]:
-    """Hold the lock of one directory, which excludes other threads and processes. The lock file is in the directory of
-    the object, not at the root, so stores with different roots share it."""
+    """Hold the lock of one directory, which excludes other threads and processes.
+
+    The lock file is in the directory of the object, not at the root, so that stores with different roots share it.
+    """
     path = os.path.join(folder, _LOCK)
     if fcntl is None:
-        from filelock import FileLock  # elsewhere it takes 30 ms to load, and 0.2 ms for each lock
+        from filelock import FileLock  # on Windows only: it takes 30 ms to import, and 0.2 ms for each lock
 
-        with FileLock(path, poll_interval=_POLL_SECONDS):
+        with FileLock(path, poll_interval=_LOCK_POLL_SECONDS):
             yield
         return
     with open_regular(path, os.O_RDWR | os.O_CREAT | NO_FOLLOW) as descriptor:
@@ -333,26 +349,33 @@ def _sync(path: str) -> None:
     # A removed file need not be synced; a folder without permission, such as the parent of a root, cannot be.
     flags = os.O_RDONLY | PRIVATE_BINARY | NO_WAIT
     with suppress(FileNotFoundError, PermissionError), open_descriptor(path, flags) as descriptor:
-        if stat.S_ISREG(mode := os.fstat(descriptor).st_mode) or stat.S_ISDIR(mode):
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
             os.fsync(descriptor)
 
 
-_NOT_FOUND = (FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError)
+_MISSING = (FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError)
+"""Errors of a read that mean that there is no object at the key."""
 _PERMANENT = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.EROFS, errno.ENAMETOOLONG)
-"""Errors of the system that another try does not mend."""
+"""Errors of a write that repeat however often it is tried."""
 
 
 @contextmanager
-def _translate_errors(name: str, *, writing: bool = False) -> Iterator[None]:
+def _translate_errors(url: str, *, writing: bool = False) -> Iterator[None]:
     """Translate errors of the system into errors of monocontext, whose message is one line that names the object."""
     try:
         yield
     except MonocontextError:
         raise
     except PermissionError as error:
-        raise AccessDenied(f"no permission for {name}: {error.strerror}") from error
+        raise AccessDenied(f"no permission for {url}: {error.strerror}") from error
     except OSError as error:
-        if not writing and (isinstance(error, _NOT_FOUND) or error.errno == errno.ENAMETOOLONG):
-            raise not_found_error(name) from error
-        failure = Unsupported if error.errno in _PERMANENT else StoreFailure
-        raise failure(f"{'cannot write ' if writing else ''}{name}: {error.strerror or error}") from error
+        reason = error.strerror or str(error)
+        if writing:
+            failure = Unsupported if error.errno in _PERMANENT else StoreFailure
+            raise failure(f"cannot write {url}: {reason}") from error
+        if error.errno == errno.ENAMETOOLONG:
+            raise NotFound(f"nothing at {url}: {reason}") from error
+        if isinstance(error, _MISSING):
+            raise not_found_error(url) from error
+        raise StoreFailure(f"{url}: {reason}") from error

@@ -62,14 +62,14 @@ class MemoryStore(StoreBase):
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
         entry = self._find(key)
-        check_size(self._name(key), most_bytes, len(entry.data))
+        check_size(self._display_url(key), most_bytes, len(entry.data))
         modified, now = entry.modified_seconds, time.time()
         return Blob(entry.data, entry.etag, len(entry.data), modified_seconds=modified, now_seconds=now)
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         check_range(start, length)
         entry = self._find(key)
-        check_part(self._name(key), etag, entry.etag, start, length, len(entry.data))
+        check_part(self._display_url(key), etag, entry.etag, start, length, len(entry.data))
         return Blob(entry.data[start : start + length], entry.etag, len(entry.data))
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
@@ -78,9 +78,9 @@ class MemoryStore(StoreBase):
         with self._namespace.lock:
             old = self._namespace.objects.get(path)
             if if_match is not None and old is None:
-                raise not_found_error(self._name(key))
+                raise not_found_error(self._display_url(key))
             if old is not None and (if_absent or (if_match is not None and if_match != old.etag)):
-                raise conflict_error(self._name(key), if_match, old.etag)
+                raise conflict_error(self._display_url(key), if_match, old.etag)
             self._namespace.objects[path] = new
         return new.etag
 
@@ -100,13 +100,13 @@ class MemoryStore(StoreBase):
         with self._namespace.lock:
             old = self._namespace.objects.get(path)
             if old is not None and if_match not in (None, old.etag):
-                raise conflict_error(self._name(key), if_match, old.etag)
+                raise conflict_error(self._display_url(key), if_match, old.etag)
             self._namespace.objects.pop(path, None)
 
     def _find(self, key: str) -> _StoredObject:
         entry = self._namespace.objects.get(self._root + check_key(key))
         if entry is None:
-            raise not_found_error(self._name(key))
+            raise not_found_error(self._display_url(key))
         return entry
 
 

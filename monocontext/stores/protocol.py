@@ -147,7 +147,7 @@ class StoreBase:
     def close(self) -> None:
         """Close connections, of which most stores have none. Idempotent."""
 
-    def _name(self, key: str) -> str:
+    def _display_url(self, key: str) -> str:
         """An object in error messages, in one line."""
         return f"{cast(Store, self).url}/{key if key.isprintable() else repr(key)[1:-1]}"
 

@@ -68,7 +68,9 @@ def _find_path(url: str | os.PathLike[str]) -> Path | None:
     except InvalidUrl:
         return None
     path = Path(address.path)
-    if address.scheme != "file" or not (path.is_file() or path.is_dir()):
+    if address.scheme != "file" or not (
+        os.path.isfile(path) or os.path.isdir(path)
+    ):  # also for names that are too long
         return None
     if (path / "generations").is_dir() or any((path / "segments").glob("*.seg")):  # also an unfinished one
         return None

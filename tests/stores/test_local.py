@@ -153,14 +153,17 @@ def test_links_inside_are_followed_and_links_outside_refused(store: LocalStore, 
 
 def test_what_is_no_file(store: LocalStore, tmp_path: Path) -> None:
     store.put("folder/a", b"x")
-    for key in ("folder", "a" * 300):  # too long for a file
-        with pytest.raises(NotFound):
+    for key, message in (("folder", "folder$"), ("a" * 300, "aaa: File name too long$")):
+        with pytest.raises(NotFound, match=message):
             store.get(key)
         store.delete(key)
     for key, if_absent in (("folder", False), ("folder", True), ("folder/a/b", False)):
         with pytest.raises(Unsupported, match=f"cannot write .*/{key}"):
             store.put(key, b"x", if_absent=if_absent)
     assert [info.key for info in store.list()] == ["folder/a"]
+    for url in (f"{tmp_path}/{'a' * 300}", f"{tmp_path.as_uri()}/{'a' * 300}"):
+        with pytest.raises(NotFound, match=r"nothing at .*: File name too long$"):
+            Monocontext.open(url)
 
 
 def special(path: Path, kind: str) -> None:
