@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 
 from monocontext.engine.fetch.requests import FetchRequest
-from monocontext.stores.http.connection import Pace
+from monocontext.stores.http.timer import Pace
 from monocontext.stores.protocol import Blob, Store
 from monocontext.stores.s3.client import READ_TIMEOUT_SECONDS
 from monocontext.testing import WrappedStore, profile
@@ -40,7 +40,7 @@ class LinkedWorkers(SimulatedWorkers):
         self._profile = profile(distance.profile)
         self._link = SimulatedLink(CONNECTION_BYTES_PER_SECOND, distance.link_bytes_per_second)
         self._seed = seed
-        self._timeout = Pace(READ_TIMEOUT_SECONDS)
+        self._pace = Pace(READ_TIMEOUT_SECONDS)
         self._asked: Counter[tuple[str, int]] = Counter()
         self.stalled_seconds = 0.0  # seconds that code waited for storage
 
@@ -50,13 +50,13 @@ class LinkedWorkers(SimulatedWorkers):
         first_byte_seconds, lost_seconds, attempts = self._draw_first_byte(place), 0.0, 0
         # A client that gets no byte within its timeout sends the GET again. Each attempt has a longer timeout; in the
         # attempt with the longest one, the client waits as long as it takes.
-        while (timeout := self._timeout.for_attempt(attempts)) < min(first_byte_seconds, READ_TIMEOUT_SECONDS):
+        while (timeout := self._pace.timeout_after(attempts)) < min(first_byte_seconds, READ_TIMEOUT_SECONDS):
             lost_seconds += timeout
             attempts += 1
             first_byte_seconds = self._draw_first_byte(place)
 
         def finish() -> None:
-            self._timeout.learn(first_byte_seconds)
+            self._pace.add_first_byte(first_byte_seconds)
             self._carry(request.stored_bytes, job, 0)
 
         self._at(sent + lost_seconds + first_byte_seconds, finish)

@@ -17,8 +17,8 @@ from monocontext.errors import InvalidUrl
 from monocontext.globs import Globs
 from monocontext.options import StoreOptions
 from monocontext.stores import open_store, options_for
-from monocontext.stores.address import without_secrets
 from monocontext.stores.protocol import Store
+from monocontext.stores.secrets_in_urls import without_secrets
 
 Endpoint = Annotated[str | None, Option(help="URL of an S3 server other than AWS; by default AWS_ENDPOINT_URL.")]
 Region = Annotated[str | None, Option(help="S3 region; by default that of the AWS configuration.")]

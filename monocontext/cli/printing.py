@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from monocontext import notebook
 from monocontext.errors import AccessDenied, StoreFailure, Unsupported
-from monocontext.stores.address import without_secrets
+from monocontext.stores.secrets_in_urls import without_secrets
 
 if TYPE_CHECKING:
     import logging

@@ -1,57 +1,46 @@
-"""Parse the URL or path of a store into scheme, place and path. Reads nothing but symbolic links."""
+"""Parse the URL or path of a store into an `Address`, and open the store at it. Parsing reads only symbolic links."""
 
 from __future__ import annotations
 
 import os
 import re
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, unquote_to_bytes
 
 from monocontext.errors import InvalidUrl
+from monocontext.options import StoreOptions
 from monocontext.records import NamedTuple, dataclass
-from monocontext.stores.protocol import check_key
+from monocontext.stores.protocol import Store, check_key
+from monocontext.stores.secrets_in_urls import without_secrets
 
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")  # `s3:/`, the start of any URL
 _MISTAKE = r"(?:(?P<scheme>s3|gs|az)|arn:[\w-]+:s3:[\w-]*:\d*):"
-"""The start of a common mistake: `s3:bucket/key`, or the ARN of a bucket."""
+"""The start of a common mistake: `s3:bucket/key`, or `arn:aws:s3:::bucket`."""
 _CHAINED = r"[A-Za-z][\w+.-]*:[^/]*://"
-"""The start of what is a URL, but of no known form: fsspec's `simplecache::http://host`."""
-_LOGIN = r"(?s)(:/+|\b(?:s3|gs|az|https?):(?!/))(?:[^/:]*:.*|[^/@]*)@|(//)[^/:]*:.*@"
-"""A user, a password or a token before a host, with a scheme or without; a user may contain `@`, a password `/` too.
-Patterns without `re.compile` are compiled at their first use: few URLs need them."""
-_PARAMETER = r"(?s)(?<=[?&;#])([\w.%\[\]-]+)=((?:(?![?&;#][\w.%\[\]-]+=).)*)"
-"""A parameter and its value, which ends where another parameter begins: a password may contain `&` and `#`."""
-_SECRET_NAME = (
-    r"(?i)sig|sas|sid|code|key|passcode|pwd|pw|otp|hmac|auth(?:orization)?|jwt|bearer|cookie|ticket|SAML\w+|session|csek"
-    r"|x-(?:amz|goog|ms|oss)-.+|awsaccesskeyid|googleaccessid|phpsessid|(?:.*[-_.]|user|db)?pass"
-    r"|.*(?:token|secret(?:key)?|pass[-_.]?w(?:or)?d|pass[-_.]?phrase|creds?|credentials?|signature|assertion|session[-_]?id"
-    r"|access[-_.]?code|connection[-_.]?string)"
-    r"|(?!(?:sort|primary|partition|foreign|object|public|cache|row)[-_.]key).*(?:[-_.]|api|app|access|account|auth|crypt|"
-    r"cryption|customer|license|master|pass|private|shared|signing|sse|ssec|storage|subscription)key(?:[-_.]?(?:base64|hex))?"
-)
-"""The name of a parameter whose value lets its bearer in, as of a signed URL."""
-_ESCAPE = r"(?i)%([2-7][0-9a-f])|\\{1,4}(?:u00([2-7][0-9a-f])|/)"
-"""A character that a URL has percent-encoded, or that JSON has escaped."""
-_MOST_ESCAPES = 4  # how often a URL in the parameter of another may be escaped
-_WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\[^\\]")  # the start of a Windows path: a drive letter, or a network share
+"""The start of a URL that is not supported: `simplecache::http://` of fsspec."""
+_WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\[^\\]")
+r"""The start of a Windows path: a drive (`C:\`), or a network share (`\\server`)."""
 
 
-class _PlaceKind(NamedTuple):
+class _Authority(NamedTuple):
+    """What stands between `scheme://` and the next slash."""
+
     name: str
-    """What a place of this kind is called in messages."""
+    """What messages call it."""
     pattern: str
 
 
-_PLACES = {
-    "s3": _PlaceKind("bucket", r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}"),
-    "gs": _PlaceKind("bucket", r"[a-z0-9][a-z0-9._-]{1,221}"),
-    "az": _PlaceKind("container", r"[a-z0-9$][a-z0-9-]{1,62}(?:@[a-z0-9]{3,24}(?:\.[a-z0-9.-]+)?)?"),
-    "https": _PlaceKind("host", r"[A-Za-z0-9._-]+(?::\d{1,5})?|\[[0-9a-f:]+\](?::\d{1,5})?"),
-    "memory": _PlaceKind("name", r"(?s:.+)"),
+_AUTHORITIES = {
+    "s3": _Authority("bucket", r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}"),
+    "gs": _Authority("bucket", r"[a-z0-9][a-z0-9._-]{1,221}"),
+    "az": _Authority("container", r"[a-z0-9$][a-z0-9-]{1,62}(?:@[a-z0-9]{3,24}(?:\.[a-z0-9.-]+)?)?"),
+    "https": _Authority("host", r"[A-Za-z0-9._-]+(?::\d{1,5})?|\[[0-9a-f:]+\](?::\d{1,5})?"),
+    "memory": _Authority("name", r"(?s:.+)"),
 }
-_PLACES["http"] = _PLACES["https"]
-_FSSPEC = re.compile(r"fsspec\+[a-z0-9.-]+|hf")
-_FSSPEC_PLACE = _PlaceKind("place", r"(?:[^@:]+@)?[^@]*")  # a host with an optional user, a bucket, or nothing
+_AUTHORITIES["http"] = _AUTHORITIES["https"]
+_FSSPEC = re.compile(r"fsspec\+[a-z0-9.-]+|hf")  # the schemes of fsspec
+_FSSPEC_AUTHORITY = _Authority("host", r"(?:[^@:]+@)?[^@]*")  # a host with an optional user, a bucket, or nothing
 _ALIASES = {"gcs": "gs", "azure": "az", "abfs": "az", "abfss": "az"}
 _FORMS = (
     "s3://bucket/prefix, gs://bucket/prefix, az://container/prefix, https://host/path, file:///directory, "
@@ -61,26 +50,60 @@ _FORMS = (
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The parsed URL of a place, or of an object in it."""
+    """The parsed URL or path of a store, or of an object in one."""
 
     scheme: str
     """`s3`, `gs`, `az`, `https`, `http`, `file`, `memory`, `hf`, or `fsspec+PROTOCOL`."""
-    place: str
+    authority: str
     """The bucket, the container (with `@account`), the host, or the name in memory; empty for a directory."""
     path: str
-    """The path below the place, without slashes at its ends; for a directory the absolute path."""
+    """The path below the authority, without slashes at its ends; for a directory the absolute path."""
 
     def __str__(self) -> str:
         if self.scheme == "file":
             return Path(self.path).as_uri()
-        return f"{self.scheme}://{self.place}/{self.path}".removesuffix("/")
+        return f"{self.scheme}://{self.authority}/{self.path}".removesuffix("/")
+
+    @property
+    def option_names(self) -> tuple[str, ...]:
+        """The options of `open_store` that the scheme has."""
+        if self.scheme == "s3":
+            return tuple(StoreOptions.__annotations__)
+        return ("endpoint", "anonymous") if self.scheme in ("gs", "az") else ()
+
+    def open(self, options: StoreOptions) -> Store:
+        """Open the store (no request). Imports its module. Raises `TypeError` for an option that the scheme lacks."""
+        arguments: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+        for name in arguments:
+            if name not in self.option_names:
+                hint = f"options are {', '.join(self.option_names)}" if self.option_names else "it takes no options"
+                raise TypeError(f"unknown option {name!r} for {self}: {hint}")
+        if self.scheme == "memory":
+            from monocontext.stores.memory import MemoryStore
+
+            return MemoryStore(self.authority, self.path)
+        if self.scheme == "file":
+            from monocontext.stores.local import LocalStore
+
+            return LocalStore(self.path)
+        if _FSSPEC.fullmatch(self.scheme):
+            from monocontext.stores.filesystem import FilesystemStore
+
+            return FilesystemStore(self)
+        if self.scheme == "s3":
+            from monocontext.stores.s3.store import S3Store
+
+            return S3Store(self.authority, self.path, **arguments)
+        from monocontext.stores.cloud import CloudStore
+
+        return CloudStore(self, **arguments)
 
 
 def parse(url: str | os.PathLike[str]) -> Address:
-    """Parse the URL or the path of a place. Raises `InvalidUrl`, whose message names the valid forms.
+    """Parse the URL or the path of a store or an object. Raises `InvalidUrl`, whose message names the valid forms.
 
-    A path object is never a URL. A URL with a password or a secret parameter is refused, and no message shows it: what
-    is not in an address can neither be printed nor stored with it.
+    A `Path` is never a URL. A URL with a password or a secret parameter is refused, and no message shows the secret: an
+    address can be printed and stored.
     """
     text = os.fspath(url)
     if not isinstance(text, str) or not text or "\0" in text:
@@ -97,18 +120,18 @@ def parse(url: str | os.PathLike[str]) -> Address:
     if scheme == "file":
         return _file_url(text, rest)
     scheme = _ALIASES.get(scheme, scheme)
-    kind = _FSSPEC_PLACE if _FSSPEC.fullmatch(scheme) else _PLACES.get(scheme)
-    place, _, path = rest.removeprefix("//").partition("/")
-    if kind is None or not rest.startswith("//") or not re.fullmatch(kind.pattern, place):
-        raise InvalidUrl(_fault_of(text, scheme, kind, rest))
+    expected = _FSSPEC_AUTHORITY if _FSSPEC.fullmatch(scheme) else _AUTHORITIES.get(scheme)
+    authority, _, path = rest.removeprefix("//").partition("/")
+    if expected is None or not rest.startswith("//") or not re.fullmatch(expected.pattern, authority):
+        raise InvalidUrl(_describe_fault(text, scheme, expected, rest))
     if scheme != "memory" and ("?" in rest or "#" in rest or ";" in rest or "%" in rest):
         _check_parameters(text, rest)
     path = path.removesuffix("/")
-    return Address(scheme, place, check_key(path) if path else "")
+    return Address(scheme, authority, check_key(path) if path else "")
 
 
 def _check_path(text: str) -> None:
-    """Raise `InvalidUrl` for a text without `scheme:/` that was meant to be a URL."""
+    """Raise `InvalidUrl` for a text without `scheme:/` that was probably meant as a URL."""
     mistake = re.match(_MISTAKE, text)
     if mistake:
         meant = without_secrets(f"{mistake['scheme'] or 's3'}://{text[mistake.end() :]}")
@@ -117,61 +140,31 @@ def _check_path(text: str) -> None:
         raise InvalidUrl(f"not a URL: {without_secrets(text)!r}; expected {_FORMS}")
 
 
-def _fault_of(text: str, scheme: str, kind: _PlaceKind | None, rest: str) -> str:
-    """The message for a URL without a valid place. `rest` is the part of the URL after `scheme:`."""
+def _describe_fault(text: str, scheme: str, expected: _Authority | None, rest: str) -> str:
+    """The message for a URL with an unknown scheme or an invalid authority. `rest` is the part after `scheme:`."""
     display = without_secrets(text)
-    if kind is None:
+    if expected is None:
         return f"unknown scheme in the URL {display!r}; expected {_FORMS}"
     if not rest.startswith("//"):
         meant = without_secrets(f"{text.partition(':')[0].lower()}:/{rest}")
         return f"not a URL or a path: {display!r}; did you mean {meant}?"
-    place = rest[2:].partition("/")[0]
-    if not place:
-        return f"no {kind.name} in {display!r}; expected {_FORMS}"
-    if kind is _FSSPEC_PLACE and display != text:
+    authority = rest[2:].partition("/")[0]
+    if not authority:
+        return f"no {expected.name} in {display!r}; expected {_FORMS}"
+    if expected is _FSSPEC_AUTHORITY and display != text:
         return "the URL must not contain a password: give it to fsspec in its own configuration"
-    if "@" in place and scheme in ("http", "https"):
+    if "@" in authority and scheme in ("http", "https"):
         return "the URL must not contain a user or a password"
-    return f"not a {kind.name} name: " + (repr(display) if display != text else f"{place!r} in {text!r}")
+    return f"not a {expected.name} name: " + (repr(display) if display != text else f"{authority!r} in {text!r}")
 
 
 def _check_parameters(text: str, rest: str) -> None:
     """Raise `InvalidUrl` if a URL has a parameter with a credential. `rest` is the part after `scheme:`."""
     first = re.search("[?#;%]", rest)
-    parameters = re.sub("(?i)(?<=[?&;#])key=", "", rest[first.start() :] if first else "")  # `a?key=5` may be an object
+    parameters = rest[first.start() :] if first else ""
+    parameters = re.sub("(?i)(?<=[?&;#])key=", "", parameters)  # `a?key=5` may be an object
     if without_secrets(parameters) != parameters:
         raise InvalidUrl(f"the URL must not contain credentials: {without_secrets(text)!r}; give them in options")
-
-
-def without_secrets(text: str) -> str:
-    r"""A URL, or a word that may hold one, for a message: without passwords and values of secret parameters.
-
-    If only its unescaped form shows a secret (`https:\/\/user:password@host`, `?next=https%3A%2F%2F...`), the result is
-    that form.
-    """
-    shown = unescaped = _hide_plain(text)
-    for _ in range(_MOST_ESCAPES):
-        unescaped = re.sub(_ESCAPE, _unescape, unescaped)
-        hidden = _hide_plain(unescaped)
-        if hidden != unescaped:
-            shown = unescaped = hidden
-    return shown
-
-
-def _hide_plain(text: str) -> str:
-    before, at, after = text.rpartition("@")  # the last one: a search for it always succeeds
-    return re.sub(_PARAMETER, _hide_value, re.sub(_LOGIN, r"\1\2***@", before + at) + after)
-
-
-def _hide_value(parameter: re.Match[str]) -> str:
-    name = re.sub(_ESCAPE, _unescape, parameter[1]).partition("[")[0]
-    is_shown = parameter[2].startswith("***") or not re.fullmatch(_SECRET_NAME, name)  # hidden before, or no secret
-    return parameter[0] if is_shown else f"{parameter[1]}=***"
-
-
-def _unescape(escape: re.Match[str]) -> str:
-    digits = escape[1] or escape[2]
-    return chr(int(digits, 16)) if digits else "/"
 
 
 def _file_url(text: str, rest: str) -> Address:
@@ -205,7 +198,7 @@ def split_object(url: str | os.PathLike[str]) -> tuple[str, str]:
     `/data/b.txt`. Web URLs are percent-encoded, keys are not. Raises `InvalidUrl` if the URL names no object.
     """
     address = parse(url)
-    root, key = Address(address.scheme, address.place, ""), address.path
+    root, key = Address(address.scheme, address.authority, ""), address.path
     if address.scheme == "file":
         folder, key = os.path.split(address.path)
         root = Address("file", "", folder)
@@ -217,10 +210,9 @@ def split_object(url: str | os.PathLike[str]) -> tuple[str, str]:
 
 
 def is_within(url: str | os.PathLike[str], place: str | os.PathLike[str]) -> bool:
-    """Whether the object at `url` is in the bucket or memory of `place`, or in or below its folder.
+    """Whether `url` is in the bucket or the memory of `place`, or in or below its folder; false for an invalid URL.
 
-    Links and `..` are resolved, then folders are compared part by part: `/data/ctx-evil` is not in `/data/ctx`. False
-    for an invalid URL.
+    Links and `..` are resolved, then folders are compared part by part: `/data/ctx-evil` is not in `/data/ctx`.
     """
     try:
         inner, outer = parse(url), parse(place)
@@ -228,11 +220,12 @@ def is_within(url: str | os.PathLike[str], place: str | os.PathLike[str]) -> boo
         return False
     if inner.scheme != outer.scheme:
         return False
-    if _FSSPEC.fullmatch(inner.scheme):  # the place may be empty or shared by all users, so paths count too
-        return inner.place == outer.place and path_is_within(f"/{inner.path}", f"/{outer.path}")
-    if inner.scheme != "file":
-        return inner.place == outer.place
-    return path_is_within(os.path.realpath(inner.path), os.path.realpath(outer.path))
+    if inner.scheme == "file":
+        return path_is_within(os.path.realpath(inner.path), os.path.realpath(outer.path))
+    if inner.authority != outer.authority:
+        return False
+    # The authority of fsspec may be empty or shared by all users, so paths count too.
+    return not _FSSPEC.fullmatch(inner.scheme) or path_is_within(f"/{inner.path}", f"/{outer.path}")
 
 
 def path_is_within(path: str, folder: str) -> bool:

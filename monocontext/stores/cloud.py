@@ -241,9 +241,9 @@ def _open(address: Address, options: dict[str, Any], read_timeout: timedelta) ->
         shared["base_url" if address.scheme == "gs" else "endpoint"] = endpoint
     try:
         if address.scheme == "gs":
-            return GCSStore(address.place, **shared)
+            return GCSStore(address.authority, **shared)
         if address.scheme == "az":
-            container, _, host = address.place.partition("@")
+            container, _, host = address.authority.partition("@")
             account, _, domain = host.partition(".")
             if account:
                 shared["account_name"] = account

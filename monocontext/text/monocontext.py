@@ -19,7 +19,7 @@ from monocontext.engine.stats import Stats
 from monocontext.errors import AccessDenied, InvalidUrl, NotAContext, NotFound, NotPicklable
 from monocontext.notebook import context_card
 from monocontext.options import StoreOptions, check_int, validate_options
-from monocontext.stores import store_at
+from monocontext.stores.address import parse
 from monocontext.stores.disk import CAPACITY_BYTES
 from monocontext.stores.protocol import Store
 from monocontext.text.lazy_kinds import LazyContext
@@ -187,7 +187,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
             raise ValueError(f"unit must be 'characters' or 'lines', not {unit!r}")
         cache_bytes = check_int("cache_bytes", cache_bytes, 0)
         materialize_limit = check_int("materialize_limit", materialize_limit, 0)
-        store = cast(Store, url) if address is None else store_at(address, store_options)
+        store = cast(Store, url) if address is None else parse(address).open(store_options)
         opened = ContextHandle(
             store,
             cache_bytes=cache_bytes,

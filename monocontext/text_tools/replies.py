@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from monocontext.stores.address import without_secrets
+from monocontext.stores.secrets_in_urls import without_secrets
 from monocontext.text_tools.outputs import Listed, MatchedLine, Matches, Range, Slice, ToolReply
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ import pytest
 
 from monocontext.errors import InvalidUrl, NotFound, NotPicklable
 from monocontext.stores import is_within, open_store, split_object
-from monocontext.stores.address import parse, without_secrets
+from monocontext.stores.address import parse
 from monocontext.stores.memory import MemoryStore, forget
+from monocontext.stores.secrets_in_urls import without_secrets
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Send a GET: sign it, receive the body in place, and request the missing rest after a fault.
+"""Send GETs with retries: sign each, receive its body in place, and request the missing rest after a fault.
 
 | event | reaction |
 |---|---|
@@ -25,21 +25,11 @@ from urllib.parse import quote
 from monocontext.errors import MonocontextError
 from monocontext.records import dataclass, field
 from monocontext.stores import log
-from monocontext.stores.http.connection import (
-    Address,
-    BadReply,
-    Body,
-    BodyCut,
-    Connection,
-    ExchangeTimer,
-    Overdue,
-    Pace,
-    ResponseHead,
-    request_head,
-)
+from monocontext.stores.http.connection import Address, BadReply, Body, BodyCut, Connection, ResponseHead, request_head
 from monocontext.stores.http.error_response import ErrorResponse
 from monocontext.stores.http.pool import Pool
 from monocontext.stores.http.route import Credentials, ForeignRedirect, Origin, Route, redirected
+from monocontext.stores.http.timer import ExchangeTimer, Overdue, Pace
 from monocontext.stores.protocol import one_line, uniform
 
 DEADLINE_SECONDS = 60.0  # the time limit of one call with all its retries
@@ -56,16 +46,18 @@ class Client:
     """Sends GETs to one origin. Safe for use by many threads, and after a fork; starts no thread."""
 
     def __init__(self, origin: Origin, pool: Pool, *, attempts: int, silence_seconds: float) -> None:
+        """`attempts` is the most requests for one call; `silence_seconds` the longest that a server may be silent."""
         self.pool = pool
         self.budget = RetryBudget(time.monotonic)
         self.pace = Pace(silence_seconds)
         self._origin, self._attempts, self._silence_seconds = origin, attempts, silence_seconds
         self._server_ahead_seconds = 0.0
+        """How far the clock of the server is ahead of that of this machine, if a signature was refused for it."""
 
     def get(self, key: str, sink: Sink, expected_bytes: int = 0) -> None:
         """Read the object `key`, or the range in the headers of `sink`, into `sink` (1 GET, and 1 more for each fault).
 
-        `expected_bytes`: the length of the answer as far as it is known; it extends the deadline. Raises
+        `expected_bytes` is the length of the body, or 0 if it is unknown; it extends the deadline. Raises
         `ErrorResponse`, `NoAnswer`, errors of `sink`, and the origin's error for missing credentials.
         """
         route = self._origin.route
@@ -90,24 +82,29 @@ class Client:
     def _exchange(self, call: _Call, sink: Sink) -> None:
         """Send one request and receive its response. Afterwards the connection is in the pool or closed."""
         call.in_body, call.read_bytes = False, 0
-        # Without a retry left, patience is the only hope.
-        is_patient = call.attempt >= self._attempts or not self.budget.can_pay()
-        seconds = self._silence_seconds if is_patient else self.pace.for_attempt(call.silences)
-        pace = None if is_patient else self.pace
-        timer = ExchangeTimer(seconds, self._silence_seconds, call.until, time.monotonic, self.budget.can_pay, pace)
+        # The last attempt waits as long as it may, since it cannot be sent again.
+        is_last = call.attempt >= self._attempts or not self.budget.can_pay()
+        timer = ExchangeTimer(
+            timeout_seconds=self._silence_seconds if is_last else self.pace.timeout_after(call.silences),
+            longest_silence_seconds=self._silence_seconds,
+            deadline=call.deadline,
+            clock=time.monotonic,
+            can_retry=self.budget.can_pay,
+            pace=None if is_last else self.pace,
+        )
         connection, head = self._send(call, sink, timer)
         body = Body(connection, head)
         error_body: bytes | None = None
         try:
             # Some gateways begin to respond before they know that they will fail: their 200 is XML without an ETag.
-            is_disguised = "etag" not in head.headers and "xml" in head.headers.get("content-type", "")
-            if head.status != 206 and (head.status != 200 or is_disguised):
+            is_error_in_200 = "etag" not in head.headers and "xml" in head.headers.get("content-type", "")
+            if head.status != 206 and (head.status != 200 or is_error_in_200):
                 error_body = body.read(MAX_ERROR_BYTES)
             else:
                 sink.receive(head, body)
                 timer.finish()
         except BaseException as error:
-            call.avoid = connection.address
+            call.failed_address = connection.address
             if body.is_accepted:
                 call.in_body, call.read_bytes = True, body.read_bytes
                 call.cuts += isinstance(error, (BodyCut, BadReply, ConnectionError))
@@ -123,19 +120,22 @@ class Client:
     def _send(self, call: _Call, sink: Sink, timer: ExchangeTimer) -> tuple[Connection, ResponseHead]:
         """Send the request and read the head. If the server had closed the pooled connection, use a new one."""
         request = self._request(call, sink)
-        fresh = call.avoid is not None
+        must_be_new = call.failed_address is not None
         while True:
-            connection = self.pool.borrow(call.route.endpoint, timer, fresh=fresh, avoid=call.avoid)
+            connection = self.pool.borrow(
+                call.route.endpoint, timer, must_be_new=must_be_new, avoid=call.failed_address
+            )
             try:
                 began = time.monotonic()
                 connection.send(request, timer)
                 head = connection.read_head()
-                self.pace.learn(time.monotonic() - began)
+                self.pace.add_first_byte(time.monotonic() - began)
                 return connection, head
             except BaseException as error:
                 self.pool.discard(connection)
-                call.avoid, fresh = connection.address, True
-                if not connection.exchanges or isinstance(error, TimeoutError) or not isinstance(error, OSError):
+                call.failed_address, must_be_new = connection.address, True
+                was_used = connection.exchanges > 0
+                if not was_used or isinstance(error, TimeoutError) or not isinstance(error, OSError):
                     raise
                 _note(call, "the server closed an idle connection", "sent again", log.DEBUG)
 
@@ -159,12 +159,12 @@ class Client:
     def _recover_from_response(self, response: ErrorResponse, call: _Call) -> bool:
         """Remove the cause of an error response, or pause; returns whether the request should be sent again."""
         received = f"HTTP {response.status} {response.code}"
-        if self._repair(response, call):
+        if self._remove_cause(response, call):
             _note(call, received, "sent again, its cause removed")
             return True
         if not response.is_transient or not self._may_retry(call):
             return False
-        call.pause_seconds = next_pause(call.pause_seconds, uniform)
+        call.pause_seconds = next_pause(call.pause_seconds)
         _note(call, received, f"sent again in {call.pause_seconds:.2f} s")
         _begin_next_attempt(call)
         return True
@@ -173,44 +173,44 @@ class Client:
         """Pause after a fault, but not after a silence; returns whether the missing rest should be requested."""
         if call.in_body and call.read_bytes >= _PROGRESS_BYTES:  # this retry is free
             call.attempt, call.pause_seconds, call.silences = 0, 0.0, 0
-        # An error for a certificate is also a ValueError: a retry does not help.
+        # A retry does not help against an invalid certificate, whose error is both an OSError and a ValueError.
         if isinstance(error, (Overdue, ValueError)) or not self._may_retry(call):
             return False
         if isinstance(error, TimeoutError):
             call.silences += 1
             call.pause_seconds = 0.0
         else:
-            call.pause_seconds = next_pause(call.pause_seconds, uniform)
+            call.pause_seconds = next_pause(call.pause_seconds)
         reaction = "resumed" if call.in_body else "sent again"
         _note(call, one_line(error), f"{reaction} in {call.pause_seconds:.2f} s")
         _begin_next_attempt(call)
         return True
 
     def _may_retry(self, call: _Call) -> bool:
-        """Whether another attempt is allowed; takes it from the budget unless it is free."""
-        if call.attempt >= self._attempts or time.monotonic() >= call.until:
+        """Whether another attempt is allowed; takes it from the budget unless it is free (attempt 0)."""
+        if call.attempt >= self._attempts or time.monotonic() >= call.deadline:
             return False
         return call.attempt == 0 or self.budget.take()
 
-    def _repair(self, response: ErrorResponse, call: _Call) -> bool:
-        """Remove the cause of an error response; returns whether that was possible."""
-        if response.is_expired and call.signed_by and _is_first_repair("credentials", call):
+    def _remove_cause(self, response: ErrorResponse, call: _Call) -> bool:
+        """Remove the cause of an error response; returns whether that was possible. Each cause has one try a call."""
+        if response.is_expired and call.signed_by and _is_first_try("credentials", call):
             self._origin.renew(call.signed_by)
             return True
-        if response.is_skewed and response.server_clock and _is_first_repair("clock", call):
+        if response.is_skewed and response.server_clock and _is_first_try("clock", call):
             self._server_ahead_seconds = response.server_clock - time.time()
             return True
-        if response.region and _is_first_repair("region", call):
+        if response.region and _is_first_try("region", call):
             new_route = self._origin.move(response.region)
             if new_route is None or new_route == call.route:
                 return False
             call.route, call.target = new_route, ""
             return True
-        if response.location and _is_first_repair("location", call):
+        if response.location and _is_first_try("location", call):
             try:
                 call.route, call.target = redirected(call.route, call.target, response.location)
             except ForeignRedirect as foreign:
-                response.elsewhere = str(foreign)
+                response.refused_redirect = str(foreign)
                 return False
             return True
         return False
@@ -245,26 +245,26 @@ class _Call:
 
     key: str
     route: Route
-    until: float
-    """The deadline, on the monotonic clock."""
+    deadline: float
+    """On the monotonic clock, in seconds."""
     limit_seconds: float
     """The time from the beginning of the call to its deadline."""
     attempt: int = 1
-    """The number of the attempt under way, since the last progress."""
+    """The number of the attempt under way. Progress sets it to 0, which makes the next one free."""
     pause_seconds: float = 0.0
     """The last pause between two attempts."""
     target: str = ""
     """The path and query, percent-encoded; empty until the first request on this route."""
-    repaired: set[str] = field(default_factory=set)
-    """The causes of errors that were removed, each at most once."""
+    tried_causes: set[str] = field(default_factory=set)
+    """The causes of errors that `_remove_cause` has tried to remove."""
     silences: int = 0
     """The number of timeouts since the last progress."""
     cuts: int = 0
     """The number of bodies that broke off."""
     signed_by: Credentials | None = None
     """The credentials of the last request."""
-    avoid: Address | None = None
-    """The address at which the last exchange failed."""
+    failed_address: Address | None = None
+    """The address at which the last exchange failed; the next connection leads to another one if possible."""
     in_body: bool = False
     """Whether the last exchange reached a body that answers the request."""
     read_bytes: int = 0
@@ -272,15 +272,17 @@ class _Call:
 
 
 def _begin_next_attempt(call: _Call) -> None:
+    """Count the next attempt, and pause before it, at most until the deadline."""
     call.attempt += 1
     if call.pause_seconds:
-        time.sleep(min(call.pause_seconds, max(0.0, call.until - time.monotonic())))
+        time.sleep(min(call.pause_seconds, max(0.0, call.deadline - time.monotonic())))
 
 
-def _is_first_repair(repair: str, call: _Call) -> bool:
-    is_new = repair not in call.repaired
-    call.repaired.add(repair)
-    return is_new
+def _is_first_try(cause: str, call: _Call) -> bool:
+    """Whether this cause was not tried before in the call; it counts as tried from now on."""
+    is_first = cause not in call.tried_causes
+    call.tried_causes.add(cause)
+    return is_first
 
 
 def _no_answer(error: OSError, call: _Call) -> NoAnswer:
@@ -297,43 +299,43 @@ def _note(call: _Call, event: str, reaction: str, level: int = log.INFO) -> None
     log.note(level, "%s of %s: %s; %s", call.key, call.route.endpoint.host, event, reaction)
 
 
-SHARE = 0.1
-"""The retries that each success adds to the budget. As they are few, retries cannot multiply the load of an outage."""
-FLOOR = 64  # the retries in a full budget: when a server restarts, all connections may break at once
-REFILL_PER_SECOND = 1.0
-"""The retries that each second adds, so that a process with nothing but failures notices the end of an outage."""
+RETRIES_PER_SUCCESS = 0.1  # few, so that retries cannot multiply the load of an outage
+MOST_RETRIES = 64  # in a full budget: when a server restarts, all connections may break at once
+RETRIES_PER_SECOND = 1.0  # so that a process with nothing but failures notices the end of an outage
 
 
 class RetryBudget:
     """A number of retries that successes and time refill. Threads share it without a lock: a race miscounts by one."""
 
-    def __init__(self, clock: Callable[[], float], tokens: float = FLOOR) -> None:
-        self._most = self._tokens = tokens
+    def __init__(self, clock: Callable[[], float], most: float = MOST_RETRIES) -> None:
+        self._most = self._retries = most
         self._clock = clock
         self._refilled_at = clock()
 
     def take(self) -> bool:
         """Take one retry from the budget; returns whether there was one."""
-        has_one = self.can_pay()
-        if has_one:
-            self._tokens -= 1
-        return has_one
+        can_pay = self.can_pay()
+        if can_pay:
+            self._retries -= 1
+        return can_pay
 
     def can_pay(self) -> bool:
         """Whether `take` would succeed now."""
         now = self._clock()
-        self._tokens = min(self._most, self._tokens + (now - self._refilled_at) * REFILL_PER_SECOND)
+        self._retries = min(self._most, self._retries + (now - self._refilled_at) * RETRIES_PER_SECOND)
         self._refilled_at = now
-        return self._tokens >= 1
+        return self._retries >= 1
 
     def add_success(self) -> None:
-        """Add `SHARE` of a retry, after a success."""
-        if self._tokens < self._most:
-            self._tokens = min(self._most, self._tokens + SHARE)
+        """Add `RETRIES_PER_SUCCESS`, after a request that succeeded."""
+        if self._retries < self._most:
+            self._retries = min(self._most, self._retries + RETRIES_PER_SUCCESS)
 
 
-def next_pause(last_seconds: float, uniform: Callable[[float, float], float]) -> float:
-    """Seconds to wait before the next attempt, given the last wait or 0: 50 ms to 5 s, with decorrelated jitter as in
-    Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015."""
-    longest = max(last_seconds, _SHORTEST_PAUSE_SECONDS) * 3
-    return min(_LONGEST_PAUSE_SECONDS, uniform(_SHORTEST_PAUSE_SECONDS, longest))
+def next_pause(last_seconds: float) -> float:
+    """Seconds to wait before the next attempt, given the last wait or 0: 50 ms to 5 s, at random.
+
+    This is decorrelated jitter: Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
+    """
+    longest_seconds = max(last_seconds, _SHORTEST_PAUSE_SECONDS) * 3
+    return min(_LONGEST_PAUSE_SECONDS, uniform(_SHORTEST_PAUSE_SECONDS, longest_seconds))

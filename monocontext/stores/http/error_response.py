@@ -1,4 +1,4 @@
-"""A response to a GET that is an error or a redirect: what it says, and whether the same GET may succeed later."""
+"""Read a response to a GET that is an error or a redirect: its code and message, and whether a retry may help."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SKEWED = frozenset({"RequestTimeTooSkewed", "RequestExpired"})
 OTHER_REGION = frozenset({"AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "PermanentRedirect"})
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _REFERENCES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&#34;": '"', "&apos;": "'", "&#39;": "'", "&amp;": "&"}
-"""The references that servers write for characters of XML; `&` is last, since `&amp;lt;` stands for `&lt;`."""
+"""The XML references that servers send; that of `&` is replaced last, since `&amp;lt;` stands for `&lt;`."""
 
 
 class ErrorResponse(Exception):
@@ -37,14 +37,14 @@ class ErrorResponse(Exception):
         self.is_skewed = self.code in _SKEWED
         self.server_clock = parse_http_date(head.headers.get("date"))
         """The time of the response by the clock of the server, in seconds since 1970; 0 if it is missing."""
-        is_elsewhere = self.status == 301 or self.code in OTHER_REGION
+        is_other_region = self.status == 301 or self.code in OTHER_REGION
         region = head.headers.get("x-amz-bucket-region") or _element(text, "Region")
-        self.region = region if is_elsewhere else ""
+        self.region = region if is_other_region else ""
         """The region of the bucket, if the request went to another one; else empty."""
         self.location = head.headers.get("location") if self.status in REDIRECTS else None
         """The target of a redirect, an absolute or relative URL."""
-        self.elsewhere = ""
-        """The reason why a redirect was not followed; the client sets it."""
+        self.refused_redirect = ""
+        """The reason why a redirect was not followed, which the client sets."""
         super().__init__(describe_error(self.status, self.code, self.message))
 
 

@@ -1,4 +1,4 @@
-"""A pool of connections: it opens them, lends them, and keeps idle ones for later requests.
+"""Open connections, lend them to requests, and keep idle ones for later requests.
 
 Invariants:
 
@@ -23,37 +23,36 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from monocontext.stores.http.connection import (
-    Address,
-    Connection,
-    Endpoint,
-    ExchangeTimer,
-    Proxy,
-    Stalled,
-    request_head,
-)
+from monocontext.records import NamedTuple
+from monocontext.stores.http.connection import Address, Connection, Endpoint, Proxy, request_head
+from monocontext.stores.http.timer import ExchangeTimer, Stalled
 
 if TYPE_CHECKING:
     from ssl import SSLContext
 
 
 MAX_IDLE = 64  # the most idle connections: as many as there are threads that fetch
-_IDLE_SECONDS = 20.0
-"""The longest time that a connection stays idle. Load balancers close idle connections after 20 to 60 s, and a request
-on a closed one must be sent again."""
-_AGE_SECONDS = 300.0
+_LONGEST_IDLE_SECONDS = 20.0
+"""Load balancers close idle connections after 20 to 60 s, and a request on a closed one must be sent again."""
+_OLDEST_SECONDS = 300.0
 """The age at which connections are replaced, so that requests follow changes in DNS and leave slow paths."""
-_REMEMBERED_SECONDS = 5.0
+_RESOLVED_SECONDS = 5.0
 """How long resolved addresses are used: the lifetime of S3's DNS records. A burst of connections resolves once."""
 
-_SocketAddress = tuple[socket.AddressFamily, Any]
+
+class SocketAddress(NamedTuple):
+    """An address of a host."""
+
+    family: socket.AddressFamily
+    name: Any
+    """What `socket.connect` takes and `getpeername` returns: the IP address and the port, for IPv6 two numbers more."""
 
 
 class Pool:
-    """Opens connections, spread over all addresses of a name, and lends them. Safe for use by many threads, and after a
-    fork."""
+    """A pool of connections, spread over all addresses of a name. Safe for use by many threads, and after a fork."""
 
     def __init__(self, make_tls: Callable[[], SSLContext], max_idle: int = MAX_IDLE) -> None:
+        """`make_tls` is called for the first https connection; at most `max_idle` connections to a server stay open."""
         self._make_tls = make_tls
         self._tls: SSLContext | None = None
         self._max_idle = max_idle
@@ -63,21 +62,22 @@ class Pool:
         # The locks are new too: a thread that did not survive the fork may have held one.
         self._process = os.getpid()
         self._lock, self._tls_lock = threading.Lock(), threading.Lock()
-        self._addresses_by_name: dict[Address, tuple[float, list[_SocketAddress]]] = {}
+        self._resolved: dict[tuple[str, int], tuple[float, list[SocketAddress]]] = {}
+        """By host name and port: the time of the look-up, on the monotonic clock, and the addresses."""
         self._idle: defaultdict[Endpoint, deque[Connection]] = defaultdict(deque)
         self._open: WeakSet[Connection] = WeakSet()
         """The connections that are not closed, idle or lent."""
 
     def borrow(
-        self, endpoint: Endpoint, timer: ExchangeTimer, *, fresh: bool = False, avoid: Address | None = None
+        self, endpoint: Endpoint, timer: ExchangeTimer, *, must_be_new: bool = False, avoid: Address | None = None
     ) -> Connection:
-        """An idle connection, or a new one if there is none or `fresh` is true.
+        """An idle connection to an endpoint, or a new one if there is none or if it `must_be_new`.
 
         A new one leads to another address than `avoid` if possible. Raises `OSError` if it cannot be opened.
         """
         if self._process != os.getpid():
             self._drop_inherited()
-        while not fresh and (idle := self._take_idle(endpoint)):
+        while not must_be_new and (idle := self._take_idle(endpoint)):
             if _is_quiet(idle):
                 return idle
             self.discard(idle)
@@ -87,20 +87,20 @@ class Pool:
         return connection
 
     def give_back(self, connection: Connection) -> None:
-        """Take a connection back for later requests. Its last response was read to the end."""
+        """Take a connection back for later requests. Its last response must have been read to the end."""
         connection.exchanges += 1
         now = connection.idle_since = time.monotonic()
-        closing: list[Connection] = []
+        surplus: list[Connection] = []
         with self._lock:
             idle = self._idle[connection.endpoint]
-            if connection not in self._open or now - connection.opened > _AGE_SECONDS:
-                closing.append(connection)
+            if connection not in self._open or now - connection.opened > _OLDEST_SECONDS:
+                surplus.append(connection)
             else:
                 idle.append(connection)
             for queue in self._idle.values():
-                while queue and (len(queue) > self._max_idle or now - queue[0].idle_since > _IDLE_SECONDS):
-                    closing.append(queue.popleft())
-        for item in closing:
+                while queue and (len(queue) > self._max_idle or now - queue[0].idle_since > _LONGEST_IDLE_SECONDS):
+                    surplus.append(queue.popleft())
+        for item in surplus:
             self.discard(item)
 
     def discard(self, connection: Connection) -> None:
@@ -110,20 +110,20 @@ class Pool:
         connection.close()
 
     def _take_idle(self, endpoint: Endpoint) -> Connection | None:
-        # The one that came back last: its path is warm, and others become old enough to be closed.
+        """The connection that came back last: its path is warm, and the others become old enough to be closed."""
         with self._lock:
-            connections = self._idle.get(endpoint)
-            if not connections:
+            queue = self._idle.get(endpoint)
+            if not queue:
                 return None
-            if time.monotonic() - connections[-1].idle_since <= _IDLE_SECONDS:
-                return connections.pop()
-            expired = list(connections)
-            connections.clear()
+            if time.monotonic() - queue[-1].idle_since <= _LONGEST_IDLE_SECONDS:
+                return queue.pop()
+            expired = list(queue)
+            queue.clear()
         for item in expired:
             self.discard(item)
         return None
 
-    def _connect(self, endpoint: Endpoint, timer: ExchangeTimer, avoid: Address | None = None) -> Connection:
+    def _connect(self, endpoint: Endpoint, timer: ExchangeTimer, avoid: Address | None) -> Connection:
         """Connect, where possible to another address than `avoid`. Raises `OSError`."""
         sock = self._open_socket(endpoint.proxy or endpoint, timer, avoid)
         try:
@@ -131,7 +131,7 @@ class Pool:
             if endpoint.scheme == "https":
                 if endpoint.proxy:
                     _tunnel(Connection(sock, endpoint, address, 0.0), endpoint, endpoint.proxy, timer)
-                sock.settimeout(timer.seconds())
+                sock.settimeout(timer.next_timeout())
                 sock = self._tls_context().wrap_socket(sock, server_hostname=endpoint.host, suppress_ragged_eofs=False)
             return Connection(sock, endpoint, address, time.monotonic())
         except BaseException:
@@ -139,14 +139,15 @@ class Pool:
             raise
 
     def _open_socket(self, target: Endpoint | Proxy, timer: ExchangeTimer, avoid: Address | None) -> socket.socket:
+        """Connect to the first address of `target` that answers. Raises `ConnectionError`, `Stalled` or `Overdue`."""
         failed: OSError | None = None
         try:
-            for family, address in order_addresses(self._addresses((target.host, target.port)), avoid):
+            for family, name in order_addresses(self._resolve(target.host, target.port), avoid):
                 sock = socket.socket(family, socket.SOCK_STREAM)
                 try:
-                    sock.settimeout(timer.seconds())
+                    sock.settimeout(timer.next_timeout())
                     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                    sock.connect(address)
+                    sock.connect(name)
                     return sock
                 except BaseException as error:
                     sock.close()
@@ -156,20 +157,20 @@ class Pool:
         except socket.gaierror as error:
             failed = error
         reason = (failed.strerror or str(failed)) if failed else "the name has no address"
-        kind = Stalled if isinstance(failed, TimeoutError) else ConnectionError
-        raise kind(f"Could not connect to {target}: {reason}") from failed
+        error_type = Stalled if isinstance(failed, TimeoutError) else ConnectionError
+        raise error_type(f"Could not connect to {target}: {reason}") from failed
 
-    def _addresses(self, place: Address) -> list[_SocketAddress]:
+    def _resolve(self, host: str, port: int) -> list[SocketAddress]:
+        """The addresses of a host, from DNS or from a recent look-up. Raises `socket.gaierror`."""
         now = time.monotonic()
-        resolved, results = self._addresses_by_name.get(place, (-_REMEMBERED_SECONDS, []))
-        if now - resolved >= _REMEMBERED_SECONDS:
-            host, port = place
+        resolved_at, addresses = self._resolved.get((host, port), (-_RESOLVED_SECONDS, []))
+        if now - resolved_at >= _RESOLVED_SECONDS:
             # As bytes, an ASCII name does not import the codec for international names, which takes 1 ms.
-            name = host.encode() if host.isascii() else host
-            answers = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
-            results = [(family, address) for family, _, _, _, address in answers]
-            self._addresses_by_name[place] = now, results
-        return results
+            encoded = host.encode() if host.isascii() else host
+            answers = socket.getaddrinfo(encoded, port, type=socket.SOCK_STREAM)
+            addresses = [SocketAddress(family, name) for family, _, _, _, name in answers]
+            self._resolved[host, port] = now, addresses
+        return addresses
 
     def _tls_context(self) -> SSLContext:
         with self._tls_lock:  # 45 ms of CPU, mostly to read the certificates
@@ -182,18 +183,18 @@ class Pool:
         if self._process != os.getpid():
             self._drop_inherited()
         with self._lock:
-            idle = [item for connections in self._idle.values() for item in connections]
+            idle = [connection for queue in self._idle.values() for connection in queue]
             self._idle.clear()
             self._open.clear()
-        for entry in idle:
-            entry.close()
+        for connection in idle:
+            connection.close()
 
     def _drop_inherited(self) -> None:
         """Close the copies of the parent's connections after a fork; nothing is sent on them."""
         inherited = list(self._open)
         self._reset()
-        for item in inherited:
-            item.close()
+        for connection in inherited:
+            connection.close()
 
 
 def _is_quiet(connection: Connection) -> bool:
@@ -210,14 +211,14 @@ def _is_quiet(connection: Connection) -> bool:
         return False
 
 
-def order_addresses(addresses: Sequence[_SocketAddress], avoid: Address | None) -> list[_SocketAddress]:
-    """Addresses in the order to try them: `avoid` last, the family that the system lists first, and else by chance."""
-    families = [family for family, _ in addresses]
-    return sorted(addresses, key=lambda one: (one[1][:2] == avoid, families.index(one[0]), os.urandom(8)))
+def order_addresses(addresses: Sequence[SocketAddress], avoid: Address | None) -> list[SocketAddress]:
+    """Addresses in the order to try them: `avoid` last, then by the system's order of families, then at random."""
+    families = [item.family for item in addresses]
+    return sorted(addresses, key=lambda item: (item.name[:2] == avoid, families.index(item.family), os.urandom(8)))
 
 
 def _tunnel(connection: Connection, endpoint: Endpoint, proxy: Proxy, timer: ExchangeTimer) -> None:
-    """Ask a proxy to pass all bytes on to the endpoint. Raises `ConnectionError` if it refuses."""
+    """Ask a proxy, by CONNECT, to pass all bytes on to the endpoint. Raises `ConnectionError` if it refuses."""
     host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
     target = f"{host}:{endpoint.port}"
     headers = {"host": target}
@@ -225,5 +226,5 @@ def _tunnel(connection: Connection, endpoint: Endpoint, proxy: Proxy, timer: Exc
         headers["proxy-authorization"] = proxy.authorization
     connection.send(request_head("CONNECT", target, headers), timer)
     head = connection.read_head()
-    if head.status != 200 or connection.ahead:
+    if head.status != 200 or connection.unread:
         raise ConnectionError(f"{proxy} refused a tunnel to {target}: HTTP {head.status}")

@@ -1,4 +1,4 @@
-"""The route to a bucket, and the redirects that a request may follow.
+"""Describe the route of requests to a bucket, and decide which redirects they follow.
 
 A signed request follows redirects within the domain of its endpoint only:
 
@@ -55,14 +55,16 @@ class Origin(Protocol):
     route: Route
 
     def move(self, region: str) -> Route | None:
-        """Change to another region, and return the route there; `None` if there is none."""
+        """Change to another region, and return the route there; `None` if our client cannot reach the bucket there."""
         ...
 
     def sign(
         self, route: Route, host: str, target: str, headers: Mapping[str, str], now: float
     ) -> tuple[dict[str, str], Credentials]:
-        """All headers of a signed GET, at a time in seconds since 1970, and the credentials that signed it. Raises an
-        error that the store translates if there are none."""
+        """All headers of a signed GET, and the credentials that signed it. `now` is in seconds since 1970.
+
+        Without credentials it raises an error that the store translates.
+        """
         ...
 
     def renew(self, refused: Credentials) -> None:
@@ -70,14 +72,15 @@ class Origin(Protocol):
         ...
 
 
-# The patterns are compiled by a redirect: most processes see none.
-_HOST = r"(?=.{1,253}$)[a-z0-9_-]+(\.[a-z0-9_-]+)*|[0-9a-f:.]+"
-_REGION = r"[a-z]{2,4}(?:-[a-z]+)+-\d+"
+# The patterns are compiled by the first redirect: most processes see none.
+_HOST = r"(?=.{1,253}$)[a-z0-9_-]+(\.[a-z0-9_-]+)*|[0-9a-f:.]+"  # `a.example`, `10.0.0.1` or `::1`
+_REGION = r"[a-z]{2,4}(?:-[a-z]+)+-\d+"  # `eu-west-1` or `us-gov-east-1`
 _AWS_S3 = (
     rf"(?:[a-z0-9._-]+\.)?s3(?:-(?!website)[a-z0-9-]+)?(?:\.dualstack)?(?:\.{_REGION})?\.(amazonaws\.com(?:\.cn)?)"
 )
-"""Hosts of S3 only: customers' machines and load balancers also have host names below amazonaws.com."""
-_ADDRESS = r"[0-9.]+|.*:.*"
+"""Hosts of S3 only, such as `bucket.s3.eu-west-1.amazonaws.com` or `s3.amazonaws.com`, but not `ec2-1.amazonaws.com`:
+customers' machines and load balancers also have host names below amazonaws.com."""
+_IP_ADDRESS = r"[0-9.]+|.*:.*"
 
 
 class ForeignRedirect(Exception):
@@ -85,7 +88,7 @@ class ForeignRedirect(Exception):
 
 
 def redirected(route: Route, target: str, location: str) -> tuple[Route, str]:
-    """The route and target after a redirect of `target` to `location`. Raises `ForeignRedirect`."""
+    """The route, and the path and query, after a redirect of `target` to `location`. Raises `ForeignRedirect`."""
     origin = route.endpoint
     try:
         url = urlsplit(urljoin(f"{origin}{target}", location))
@@ -101,14 +104,15 @@ def redirected(route: Route, target: str, location: str) -> tuple[Route, str]:
             f"{origin} redirects to {endpoint}: no credentials are sent there; if both are yours, give "
             f"endpoint='{endpoint}'"
         )
-    return replace(route, endpoint=endpoint), f"{url.path}?{url.query}" if url.query else url.path or "/"
+    new_target = f"{url.path}?{url.query}" if url.query else url.path or "/"
+    return replace(route, endpoint=endpoint), new_target
 
 
 def is_own_host(host: str, origin: str, domain: str) -> bool:
     """Whether credentials for `origin` may be sent to `host`: both are S3 of AWS, or `host` is `domain` or below it."""
     host, origin, domain = (name.lower().removesuffix(".") for name in (host, origin, domain))
-    own = re.fullmatch(_AWS_S3, origin)
-    if own:
-        other = re.fullmatch(_AWS_S3, host)
-        return other is not None and other[1] == own[1]
-    return host in (origin, domain) or (not re.fullmatch(_ADDRESS, domain) and host.endswith(f".{domain}"))
+    origin_in_aws = re.fullmatch(_AWS_S3, origin)
+    if origin_in_aws:
+        host_in_aws = re.fullmatch(_AWS_S3, host)
+        return host_in_aws is not None and host_in_aws[1] == origin_in_aws[1]
+    return host in (origin, domain) or (not re.fullmatch(_IP_ADDRESS, domain) and host.endswith(f".{domain}"))

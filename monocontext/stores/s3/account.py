@@ -22,11 +22,11 @@ from urllib.parse import urlsplit
 
 from monocontext.errors import InvalidUrl
 from monocontext.records import NamedTuple, dataclass, replace
-from monocontext.stores.address import without_secrets
 from monocontext.stores.http.route import Credentials, Route
 from monocontext.stores.protocol import one_line
 from monocontext.stores.s3.routes import DEFAULT_REGION, SPECIAL_SUFFIXES, find_proxy, route_to_aws, route_to_server
 from monocontext.stores.s3.settings import NeedsBotocore, NoIdentity, NothingFound, Settings
+from monocontext.stores.secrets_in_urls import without_secrets
 
 if TYPE_CHECKING:
     from ssl import SSLContext

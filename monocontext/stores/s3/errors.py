@@ -142,8 +142,8 @@ def _calls_of(error: BaseException) -> list[tuple[object, str]]:
 
 def error_for_response(refused: ErrorResponse, url: str, etag: str | None) -> MonocontextError:
     """The error for a response to a GET, of the version `etag` if it is not `None`, that is not the object."""
-    if refused.elsewhere:
-        return Unsupported(f"{url}: HTTP {refused.status}: {refused.elsewhere}")
+    if refused.refused_redirect:
+        return Unsupported(f"{url}: HTTP {refused.status}: {refused.refused_redirect}")
     return _error_for(refused, url, etag, writing=False)
 
 

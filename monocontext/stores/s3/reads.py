@@ -187,7 +187,7 @@ class Download:
             pass
         if self._received_bytes < self._length:
             raise DamagedData(f"{self._url}: expected {self._length:,} bytes, found {self._received_bytes:,}")
-        if body.left_bytes != 0 and body.read_into(memoryview(bytearray(1))):
+        if body.remaining_bytes != 0 and body.read_into(memoryview(bytearray(1))):
             raise DamagedData(f"{self._url}: expected {self._length:,} bytes, found more")
 
     def blob(self) -> Blob:

@@ -86,7 +86,7 @@ class S3Store(StoreBase):
     def sibling(self, url: str) -> S3Store:
         """The store at another `s3://` place, with the same client or options."""
         address = parse(url)
-        other = S3Store(address.place, address.path)
+        other = S3Store(address.authority, address.path)
         other._options, other._connection = self._options, self._connection
         return other
 

@@ -13,7 +13,7 @@ from faults.gauges import connections
 from monocontext.errors import AccessDenied, ContextChanged, DamagedData, NotFound, StoreFailure, Unsupported
 from monocontext.stores import open_store
 from monocontext.stores.http import client
-from monocontext.stores.http.client import FLOOR
+from monocontext.stores.http.client import MOST_RETRIES
 from monocontext.stores.s3 import client as s3_client
 from monocontext.stores.s3.store import S3Store
 
@@ -76,7 +76,7 @@ def test_a_connection_that_was_closed_while_it_waited() -> None:
         assert (server.connections, len(server.asked)) == (3, 4)
         transport = store._connection.transport("bucket")
         assert transport is not None
-        assert round(transport.budget._tokens, 1) == FLOOR
+        assert round(transport.budget._retries, 1) == MOST_RETRIES
 
 
 @pytest.mark.slow
@@ -161,7 +161,7 @@ def test_a_line_that_breaks_again_and_again_is_used_as_long_as_it_brings_bytes(
         assert len(server.asked) == len(set(ranges(server))) == 10
         transport = store._connection.transport("bucket")
         assert transport is not None
-        assert round(transport.budget._tokens, 1) == FLOOR
+        assert round(transport.budget._retries, 1) == MOST_RETRIES
 
 
 def test_an_object_replaced_between_two_parts_of_one_read() -> None:

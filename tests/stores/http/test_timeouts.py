@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from monocontext.stores.http.client import FLOOR, RetryBudget
-from monocontext.stores.http.connection import (
-    LEAST_SECONDS,
+from monocontext.stores.http.client import MOST_RETRIES, RetryBudget
+from monocontext.stores.http.timer import (
+    SHORTEST_TIMEOUT_SECONDS,
     SLOWEST_BYTES_PER_SECOND,
     ExchangeTimer,
     Overdue,
@@ -23,8 +23,17 @@ class Time:
         return self.now
 
 
+def timer_of(
+    time: Time, timeout: float, longest: float, limit: float, may_retry: bool, pace: Pace | None = None
+) -> ExchangeTimer:
+    return ExchangeTimer(
+        timeout_seconds=timeout, longest_silence_seconds=longest, deadline=time.now + limit, clock=time,
+        can_retry=lambda: may_retry, pace=pace,
+    )  # fmt: skip
+
+
 def test_a_tenth_of_the_successes_may_be_asked_twice() -> None:
-    budget = RetryBudget(Time(), tokens=3)
+    budget = RetryBudget(Time(), most=3)
     assert [budget.take() for _ in range(4)] == [True, True, True, False]
     taken = 0
     for _ in range(1000):
@@ -41,49 +50,49 @@ def test_the_budget_fills_again_to_its_floor() -> None:
     time.now += 1.5
     assert (budget.take(), budget.take()) == (True, False)
     time.now += 1e6
-    assert sum(budget.take() for _ in range(1000)) == FLOOR
+    assert sum(budget.take() for _ in range(1000)) == MOST_RETRIES
 
 
 def test_the_timeout_is_four_times_the_slowest_in_a_hundred() -> None:
-    timeout = Pace(10.0)
-    assert [timeout.for_attempt(silences) for silences in range(5)] == [1, 2, 4, 8, 10]
+    pace = Pace(10.0)
+    assert [pace.timeout_after(silences) for silences in range(5)] == [1, 2, 4, 8, 10]
     for _ in range(200):
-        timeout.learn(0.03)
-    assert timeout.seconds == LEAST_SECONDS
-    timeout.learn(0.5)  # one in 200
-    assert timeout.seconds == LEAST_SECONDS
+        pace.add_first_byte(0.03)
+    assert pace.timeout_seconds == SHORTEST_TIMEOUT_SECONDS
+    pace.add_first_byte(0.5)  # one in 200
+    assert pace.timeout_seconds == SHORTEST_TIMEOUT_SECONDS
     for _ in range(10):
-        timeout.learn(0.5)
-    assert timeout.seconds == pytest.approx(2.0)
+        pace.add_first_byte(0.5)
+    assert pace.timeout_seconds == pytest.approx(2.0)
     for _ in range(300):
-        timeout.learn(0.03)
-    assert timeout.seconds == LEAST_SECONDS
+        pace.add_first_byte(0.03)
+    assert pace.timeout_seconds == SHORTEST_TIMEOUT_SECONDS
     for _ in range(300):
-        timeout.learn(9.0)
-    assert timeout.seconds == 10.0
+        pace.add_first_byte(9.0)
+    assert pace.timeout_seconds == 10.0
 
 
 def test_silence_is_given_up_when_a_retry_can_be_paid_for() -> None:
     time = Time()
     with pytest.raises(Stalled, match=r"the server sent no byte for 1\.0 s"):
-        ExchangeTimer(1.0, 10.0, time.now + 60, time, lambda: True).extend()
-    poor = ExchangeTimer(1.0, 3.0, time.now + 60, time, lambda: False)
-    assert [poor.extend(), poor.extend()] == [1.0, 1.0]
+        timer_of(time, 1.0, 10.0, 60, True).add_silence()
+    poor = timer_of(time, 1.0, 3.0, 60, False)
+    assert [poor.add_silence(), poor.add_silence()] == [1.0, 1.0]
     poor.add_bytes(1)
-    assert [poor.extend(), poor.extend()] == [1.0, 1.0]
+    assert [poor.add_silence(), poor.add_silence()] == [1.0, 1.0]
     with pytest.raises(Stalled, match=r"the server sent no byte for 3\.0 s"):
-        poor.extend()
+        poor.add_silence()
 
 
 def test_no_wait_passes_the_deadline() -> None:
     time = Time()
-    timer = ExchangeTimer(1.0, 10.0, time.now + 1.5, time, lambda: False)
-    assert timer.seconds() == 1.0
+    timer = timer_of(time, 1.0, 10.0, 1.5, False)
+    assert timer.next_timeout() == 1.0
     time.now += 1
-    assert timer.extend() == 0.5
+    assert timer.add_silence() == 0.5
     time.now += 0.5
     with pytest.raises(Overdue):
-        timer.extend()
+        timer.add_silence()
 
 
 # -- slow bodies -------------------------------------------------------------------------------------------------------
@@ -100,7 +109,7 @@ def arriving(timer: ExchangeTimer, time: Time, bytes_per_second: float, seconds:
 
 def test_a_body_that_drips_is_given_up_after_a_second() -> None:
     time = Time()
-    timer = ExchangeTimer(1.0, 10.0, time.now + 60, time, lambda: True, Pace(10.0))
+    timer = timer_of(time, 1.0, 10.0, 60, True, Pace(10.0))
     with pytest.raises(Stalled, match=r"the server sent only \d+ bytes in 0\.\d s"):
         arriving(timer, time, 100, 60)
     assert 101.0 < time.now < 101.5
@@ -109,7 +118,7 @@ def test_a_body_that_drips_is_given_up_after_a_second() -> None:
 def test_a_new_connection_may_begin_slowly() -> None:
     """14 KB in the first round trip, twice as much in each that follows: at 250 ms 210 KB in the first second."""
     time = Time()
-    timer = ExchangeTimer(1.0, 10.0, time.now + 60, time, lambda: True, Pace(10.0))
+    timer = timer_of(time, 1.0, 10.0, 60, True, Pace(10.0))
     for trip in range(8):
         timer.add_bytes(14_000 << trip)
         time.now += 0.25
@@ -119,19 +128,19 @@ def test_all_bodies_of_a_thin_line_are_slow() -> None:
     """16 at once, 15 KB a second each: after half a second all have said so, and none is given up."""
     time, pace = Time(), Pace(10.0)
     for _ in range(16):
-        pace.learn_speed(90_000_000, 1.0)
-    assert pace.slowest == SLOWEST_BYTES_PER_SECOND
-    waits = [ExchangeTimer(1.0, 10.0, time.now + 60, time, lambda: True, pace) for _ in range(32)]
+        pace.add_speed(90_000_000, 1.0)
+    assert pace.slowest_bytes_per_second == SLOWEST_BYTES_PER_SECOND
+    waits = [timer_of(time, 1.0, 10.0, 60, True, pace) for _ in range(32)]
     for _ in range(100):
         time.now += 0.1
         for timer in waits:
             timer.add_bytes(1500)
-    assert pace.slowest == pytest.approx(750, rel=0.05)
+    assert pace.slowest_bytes_per_second == pytest.approx(750, rel=0.05)
 
 
 def test_without_a_retry_to_pay_with_what_drips_is_waited_for() -> None:
     time = Time()
-    arriving(ExchangeTimer(1.0, 10.0, time.now + 60, time, lambda: False, Pace(10.0)), time, 100, 30)
-    arriving(ExchangeTimer(10.0, 10.0, time.now + 60, time, lambda: True), time, 100, 30)  # the last attempt
+    arriving(timer_of(time, 1.0, 10.0, 60, False, Pace(10.0)), time, 100, 30)
+    arriving(timer_of(time, 10.0, 10.0, 60, True), time, 100, 30)  # the last attempt
     with pytest.raises(Overdue):
-        arriving(ExchangeTimer(10.0, 10.0, time.now + 60, time, lambda: True), time, 100, 61)
+        arriving(timer_of(time, 10.0, 10.0, 60, True), time, 100, 61)

@@ -13,7 +13,7 @@ import pytest
 from monocontext.errors import StoreFailure
 from monocontext.stores import open_store
 from monocontext.stores.http.connection import Proxy
-from monocontext.stores.http.pool import order_addresses
+from monocontext.stores.http.pool import SocketAddress, order_addresses
 from monocontext.stores.http.route import Route
 from monocontext.stores.s3.store import S3Store
 
@@ -132,8 +132,8 @@ def test_a_proxy_that_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_all_addresses_of_a_name_are_used() -> None:
     four, six = socket.AF_INET, socket.AF_INET6
-    a, d = ((six, (host, 80, 0, 0)) for host in ("::1", "::2"))
-    b, c = ((four, (host, 80)) for host in ("1.1.1.1", "2.2.2.2"))
+    a, d = (SocketAddress(six, (host, 80, 0, 0)) for host in ("::1", "::2"))
+    b, c = (SocketAddress(four, (host, 80)) for host in ("1.1.1.1", "2.2.2.2"))
     result: list[Any] = [a, b, c, d]
     orders = [order_addresses(result, None) for _ in range(200)]
     assert {tuple(map(result.index, order)) for order in orders} == {
