@@ -16,7 +16,8 @@ from monocontext.records import replace
 from monocontext.stores import log
 from monocontext.stores.http.connection import DEFAULT_PORTS, Endpoint
 from monocontext.stores.http.route import Route
-from monocontext.stores.s3.account import BotocoreIdentity, RequestPlan, S3Options, load_botocore
+from monocontext.stores.s3.account import RequestPlan, S3Options
+from monocontext.stores.s3.identity import BotocoreIdentity, load_botocore
 from monocontext.stores.s3.routes import AWS_DOMAINS, DEFAULT_REGION, parse_proxy
 
 _CONNECT_TIMEOUT_SECONDS = 5

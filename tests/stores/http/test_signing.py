@@ -55,13 +55,13 @@ def test_equal_to_botocore(
     path = "/" + quote(key, safe="/-_.~")
     assert path == "/" + percent_encode(key, safe="/~")  # as botocore puts a key into a URL
     query = "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in pairs)
-    request = AWSRequest("GET", f"https://{host}{path}" + (f"?{query}" if query else ""), dict(headers))
+    target = path + (f"?{query}" if query else "")
+    request = AWSRequest("GET", f"https://{host}{target}", dict(headers))
     request.context["timestamp"] = ""
     with mock.patch.object(botocore.auth, "get_current_datetime", return_value=now.replace(tzinfo=None)):
         S3SigV4Auth(BotoCredentials("ACCESS/KEY", secret, token), "s3", region).add_auth(request)
-    signed = Signer(Credentials("ACCESS/KEY", secret, token), region).headers(
-        "GET", host, path, query, headers, now.timestamp()
-    )
+    signer = Signer(Credentials("ACCESS/KEY", secret, token), region)
+    signed = signer.headers("GET", host, target, headers, now.timestamp())
     assert signed["authorization"] == request.headers["Authorization"]
     assert signed["x-amz-date"] == request.headers["X-Amz-Date"]
     assert signed.get("x-amz-security-token") == request.headers.get("X-Amz-Security-Token")
@@ -72,13 +72,13 @@ def test_the_key_of_a_day_is_made_once_and_anew_at_midnight() -> None:
     midnight = datetime.datetime(2026, 11, 23, tzinfo=datetime.UTC).timestamp()
 
     def stamp(now: float) -> str:
-        return signer.headers("GET", "h", "/k", "", {}, now)["authorization"]
+        return signer.headers("GET", "h", "/k", {}, now)["authorization"]
 
     before, again, after = stamp(midnight - 1), stamp(midnight - 1), stamp(midnight)
     assert before == again
     assert "/20261122/" in before
     assert "/20261123/" in after
-    assert after == Signer(Credentials("a", "s"), "r").headers("GET", "h", "/k", "", {}, midnight)["authorization"]
+    assert after == Signer(Credentials("a", "s"), "r").headers("GET", "h", "/k", {}, midnight)["authorization"]
 
 
 def test_secrets_do_not_show() -> None:

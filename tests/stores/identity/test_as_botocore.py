@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from monocontext.stores.s3 import client as s3_client
-from monocontext.stores.s3.account import BotocoreIdentity, RequestPlan, S3Options, account_of
+from monocontext.stores.s3.account import RequestPlan, S3Options, account_of
 from monocontext.stores.s3.client import learn_route
+from monocontext.stores.s3.identity import BotocoreIdentity
 from monocontext.stores.s3.settings import NoIdentity
 
 Write = Callable[[str, str], Path]
@@ -175,7 +176,7 @@ CASES = {
 
 def plain(found: RequestPlan) -> tuple[Any, ...]:
     route = found.route
-    keys = found.identity.get() if route.signed else None
+    keys = found.identity.credentials if route.signed else None
     return (
         route.endpoint,
         route.path,
