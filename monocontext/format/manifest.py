@@ -18,7 +18,7 @@ from monocontext.errors import DamagedData, NotAContext, NotFound, Unsupported, 
 from monocontext.format import refs
 from monocontext.options import check_int
 from monocontext.records import NamedTuple, dataclass, field
-from monocontext.stores.protocol import Store, get_bounded
+from monocontext.stores.protocol import Store
 
 _FORMAT = 1
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
@@ -385,7 +385,7 @@ def _read_root(store: Store, key: str, generation: int | None = None) -> Root:
     data, read_bytes = b"", 0
     for gets in (1, 2):
         try:
-            data = get_bounded(store, key, MOST_ROOT_BYTES).data
+            data = store.get(key, most_bytes=MOST_ROOT_BYTES).data
             read_bytes += len(data)
             root = Manifest.from_bytes(data, f"{store.url}/{key}")
             if generation is not None and root.generation != generation:

@@ -34,15 +34,7 @@ def open_store(url: str | os.PathLike[str], **options: Unpack[StoreOptions]) -> 
     No request is sent, so a missing bucket or folder is an error of the first call that needs it. `gs://`, `az://`
     (`az://container@account/...`, `abfs://`) and `https://` need the extra `obstore`. `gs://` and `az://` take the
     options `endpoint` and `anonymous`, and find credentials as the tools of their cloud do. `https://` is read only.
-    `s3://` has all options. An option that is `None` counts as not given:
-
-    - `endpoint`: URL of a server other than AWS; by default `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`
-    - `region`, `profile`: as in the AWS configuration; with an endpoint the region defaults to `us-east-1`
-    - `path_style`: the bucket in the path instead of the host; the default with an endpoint
-    - `anonymous`: sign nothing
-    - `transport`: the client for GETs: `own` (the default) or `boto3`, which sends all other requests
-    - `keep_alive`: `False` leaves no connection of our transport open between two calls
-    - `client`: a boto3 client, used as it is; it cannot be combined with other options
+    `s3://` has all options, which `StoreOptions` describes.
 
     Raises `InvalidUrl`, and `TypeError` for an option that the URL's scheme does not have.
     """

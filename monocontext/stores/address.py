@@ -89,14 +89,14 @@ class Address:
         if _FSSPEC.fullmatch(self.scheme):
             from monocontext.stores.filesystem import FilesystemStore
 
-            return FilesystemStore(self)
+            return FilesystemStore(str(self))
         if self.scheme == "s3":
             from monocontext.stores.s3.store import S3Store
 
             return S3Store(self.authority, self.path, **arguments)
         from monocontext.stores.cloud import CloudStore
 
-        return CloudStore(self, **arguments)
+        return CloudStore(str(self), **arguments)
 
 
 def parse(url: str | os.PathLike[str]) -> Address:
@@ -221,13 +221,13 @@ def is_within(url: str | os.PathLike[str], place: str | os.PathLike[str]) -> boo
     if inner.scheme != outer.scheme:
         return False
     if inner.scheme == "file":
-        return path_is_within(os.path.realpath(inner.path), os.path.realpath(outer.path))
+        return _path_is_within(os.path.realpath(inner.path), os.path.realpath(outer.path))
     if inner.authority != outer.authority:
         return False
     # The authority of fsspec may be empty or shared by all users, so paths count too.
-    return not _FSSPEC.fullmatch(inner.scheme) or path_is_within(f"/{inner.path}", f"/{outer.path}")
+    return not _FSSPEC.fullmatch(inner.scheme) or _path_is_within(f"/{inner.path}", f"/{outer.path}")
 
 
-def path_is_within(path: str, folder: str) -> bool:
+def _path_is_within(path: str, folder: str) -> bool:
     """Whether a real path is `folder` or below it."""
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)

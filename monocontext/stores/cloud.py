@@ -1,4 +1,4 @@
-"""The store on obstore (Rust `object_store`): Google Cloud Storage, Azure and HTTPS.
+"""Store objects in Google Cloud Storage or Azure, and read them by HTTPS, through obstore (Rust `object_store`).
 
 Invariants:
 
@@ -37,7 +37,6 @@ from monocontext.errors import (
     Unsupported,
     install_line,
 )
-from monocontext.stores.address import Address
 from monocontext.stores.protocol import (
     CONTENT_TYPE,
     Blob,
@@ -76,18 +75,18 @@ _PART_BYTES = 64 << 20
 
 
 class CloudStore(StoreBase):
-    """Objects below `scheme://place/path`."""
+    """Objects below `gs://bucket/prefix`, `az://container/prefix`, or `https://host/path`."""
 
-    def __init__(self, address: Address, **options: Any) -> None:
-        _check_process(str(address), sends=False)
-        self._address, self._options = address, options
-        self.url = str(address)
-        self._store = _open(address, options, _READ_TIMEOUT)
-        self._writing = _open(address, options, _WRITE_TIMEOUT)
-        self._is_web = address.scheme in ("http", "https")
+    def __init__(self, url: str, **options: Any) -> None:
+        _check_process(url, sends=False)
+        self.url, self._options = url, options
+        self._scheme = url.partition("://")[0]
+        self._is_web = self._scheme in ("http", "https")
+        self._store = _open(url, options, _READ_TIMEOUT)
+        self._writing = _open(url, options, _WRITE_TIMEOUT)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(CloudStore, self._address, **self._options), ()
+        return partial(CloudStore, self.url, **self._options), ()
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
         name, path = self._display_url(key), check_key(key)
@@ -179,7 +178,7 @@ class CloudStore(StoreBase):
 
     def _condition(self, path: str, etag: str) -> dict[str, str]:
         """The condition for replacing this version, in the form of obstore."""
-        if self._address.scheme != "gs":
+        if self._scheme != "gs":
             return {"e_tag": f'"{etag}"'}
         meta = obstore.head(self._store, path)
         if self._etag(meta) != etag:
@@ -228,31 +227,33 @@ def _check_process(name: str, *, sends: bool = True) -> None:
         _used_by = os.getpid()
 
 
-def _open(address: Address, options: dict[str, Any], read_timeout: timedelta) -> Any:
-    """The store of obstore at an address. Raises `InvalidUrl`."""
+def _open(url: str, options: dict[str, Any], read_timeout: timedelta) -> Any:
+    """The store of obstore at a URL. Raises `InvalidUrl`."""
+    scheme, _, rest = url.partition("://")
+    authority, _, path = rest.partition("/")
     endpoint = options.get("endpoint")
     client: Any = {**_TIMEOUTS, "read_timeout": read_timeout}
-    if str(endpoint or address).startswith("http://"):
+    if (endpoint or url).startswith("http://"):
         client["allow_http"] = True
-    shared: dict[str, Any] = {"prefix": address.path or None, "client_options": client, "retry_config": _RETRY}
+    shared: dict[str, Any] = {"prefix": path or None, "client_options": client, "retry_config": _RETRY}
     if options.get("anonymous"):
         shared["skip_signature"] = True
     if endpoint:
-        shared["base_url" if address.scheme == "gs" else "endpoint"] = endpoint
+        shared["base_url" if scheme == "gs" else "endpoint"] = endpoint
     try:
-        if address.scheme == "gs":
-            return GCSStore(address.authority, **shared)
-        if address.scheme == "az":
-            container, _, host = address.authority.partition("@")
+        if scheme == "gs":
+            return GCSStore(authority, **shared)
+        if scheme == "az":
+            container, _, host = authority.partition("@")
             account, _, domain = host.partition(".")
             if account:
                 shared["account_name"] = account
             if domain and not endpoint:  # obstore knows that of the public Azure only
                 shared["endpoint"] = f"https://{account}.{domain.replace('dfs.', 'blob.', 1)}"
             return AzureStore(container, **shared)
-        return HTTPStore(str(address), client_options=client, retry_config=_RETRY)
+        return HTTPStore(url, client_options=client, retry_config=_RETRY)
     except failures.BaseError as error:
-        raise InvalidUrl(f"{address}: {_line(error)}") from error
+        raise InvalidUrl(f"{url}: {_line(error)}") from error
 
 
 def _line(error: BaseException) -> str:

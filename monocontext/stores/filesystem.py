@@ -1,11 +1,11 @@
-"""The store on any filesystem of fsspec, such as `fsspec+sftp://host/path` or `hf://datasets/owner/name/path`.
+"""Read objects from any filesystem of fsspec, such as `fsspec+sftp://host/path` or `hf://datasets/owner/name/path`.
 
 Invariants:
 
-- an ETag names one version: it is a hash of the facts that the filesystem reports about a file, such as its own ETag,
-  or its size and time
+- an ETag names one version: it is a hash of what the filesystem reports about a file, such as its own ETag, or its size
+  and time
 - the ETag is checked again after bytes are read, which takes one more request than in other stores: a file that
-  changed meanwhile is an error, or is read again if no ETag was asked for
+  changed meanwhile is an error, or is read again if the caller names no ETag
 - it is read only, since fsspec does not promise that exactly one of two writers wins
 
 Hosts and credentials are configured as in fsspec: `~/.config/fsspec/*.json` and `FSSPEC_*`.
@@ -28,7 +28,6 @@ from monocontext.errors import (
     Unsupported,
     install_line,
 )
-from monocontext.stores.address import Address
 from monocontext.stores.protocol import (
     Blob,
     ObjectInfo,
@@ -57,37 +56,34 @@ _HIDDEN = ".monocontext-"  # the prefix of the names of temporary files and lock
 class FilesystemStore(StoreBase):
     """Objects as files below a path of a filesystem."""
 
-    def __init__(self, address: Address) -> None:
-        self._address = address
-        self.url = str(address)
-        protocol = address.scheme.removeprefix("fsspec+")
-        rest = str(address).partition("://")[2]
+    def __init__(self, url: str) -> None:
+        self.url = url
         try:
-            self._fs, root = url_to_fs(f"{protocol}://{rest}")
+            self._fs, root = url_to_fs(url.removeprefix("fsspec+"))
         except (ImportError, ValueError) as error:
-            raise InvalidUrl(f"{address}: {error}") from error
+            raise InvalidUrl(f"{url}: {error}") from error
         except OSError as error:
-            raise StoreFailure(f"{address}: {error}") from error
+            raise StoreFailure(f"{url}: {error}") from error
         self._root = str(root).rstrip("/")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return FilesystemStore, (self._address,)
+        return FilesystemStore, (self.url,)
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
         return self._read_newest(key, 0, None, most_bytes)
 
     def _read_newest(self, key: str, start: int, length: int | None, most_bytes: int | None = None) -> Blob:
-        """Read bytes of the newest version; repeats the read if the file changes in between."""
-        for attempt in range(1, _READ_ATTEMPTS + 1):
+        """Read `length` bytes of the newest version, by default all. Repeats the read if the file changes meanwhile."""
+        attempt = 0
+        while True:
+            attempt += 1
             before = self.head(key)
             check_size(self._display_url(key), most_bytes, before.size_bytes)
             try:
-                size_bytes = before.size_bytes if length is None else length
-                return self.get_range(key, start, size_bytes, etag=before.etag)
+                return self.get_range(key, start, before.size_bytes if length is None else length, etag=before.etag)
             except ContextChanged:
                 if attempt == _READ_ATTEMPTS:
                     raise
-        raise AssertionError("unreachable")
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         check_range(start, length)
@@ -144,12 +140,13 @@ class FilesystemStore(StoreBase):
     def _info(self, key: str, info: Any, url: str) -> ObjectInfo:
         if info["type"] != "file" or info.get("size") is None:
             raise not_found_error(url)
-        return ObjectInfo(key, int(info["size"]), self._etag(info), _seconds(info))
+        return ObjectInfo(key, int(info["size"]), self._etag(info), _modified_seconds(info))
 
     def _etag(self, info: Any) -> str:
-        """A hash of the facts about a file. Raises `Unsupported` if none of them changes with its content."""
+        """A hash of what changes with the content of a file. Raises `Unsupported` if the filesystem reports nothing."""
         facts = [str(info[name]) for name in _VERSIONS if info.get(name) is not None]
-        facts += [repr(seconds)] if (seconds := _seconds(info)) else []
+        if modified_seconds := _modified_seconds(info):
+            facts.append(repr(modified_seconds))
         if not facts:
             raise Unsupported(f"{self.url}: this filesystem reports no versions of files: copy them elsewhere")
         return hashlib.sha256(repr([info["size"], *facts]).encode()).hexdigest()[:32]
@@ -169,12 +166,12 @@ class FilesystemStore(StoreBase):
             raise StoreFailure(f"{url}: {one_line(error)[:500]}") from error
 
 
-def _seconds(info: Any) -> float:
-    """Time of the last write, in seconds since 1970; 0 if the filesystem does not report it."""
-    result = next((info[name] for name in _TIMES if info.get(name) is not None), 0.0)
-    if isinstance(result, str):
+def _modified_seconds(info: Any) -> float:
+    """The time of the last write, in seconds since 1970; 0 if the filesystem does not report it."""
+    reported = next((info[name] for name in _TIMES if info.get(name) is not None), 0.0)
+    if isinstance(reported, str):
         try:
-            result = datetime.fromisoformat(result)
+            reported = datetime.fromisoformat(reported)
         except ValueError:
             return 0.0
-    return float(result.timestamp() if isinstance(result, datetime) else result)
+    return float(reported.timestamp() if isinstance(reported, datetime) else reported)

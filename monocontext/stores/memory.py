@@ -1,4 +1,4 @@
-"""The store at `memory://name`: objects in the memory of this process, for tests and short-lived texts."""
+"""Store objects in the memory of this process (`memory://name`), for tests and short-lived texts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import NoReturn
 
 from monocontext.errors import NotPicklable
 from monocontext.records import dataclass
-from monocontext.stores.address import Address
 from monocontext.stores.protocol import (
     Blob,
     ObjectInfo,
@@ -49,12 +48,11 @@ class MemoryStore(StoreBase):
     """Objects under a name, which all stores of the process with this name share."""
 
     is_near = True
-    """Round trips cost nothing."""
 
     def __init__(self, name: str, prefix: str = "") -> None:
-        address = Address("memory", name, prefix.strip("/"))
-        self.url = str(address)
-        self._root = address.path + "/" if address.path else ""
+        prefix = prefix.strip("/")
+        self.url = f"memory://{name}/{prefix}".removesuffix("/")
+        self._root = f"{prefix}/" if prefix else ""
         self._namespace = _namespaces.setdefault(name, _Namespace())
 
     def __reduce__(self) -> NoReturn:

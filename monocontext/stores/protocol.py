@@ -197,8 +197,7 @@ class StoreWrapper(StoreBase):
         return self.store.url
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
-        key = self._prefix + key
-        return self.store.get(key) if most_bytes is None else get_bounded(self.store, key, most_bytes)
+        return self.store.get(self._prefix + key, most_bytes=most_bytes)
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         return self.store.get_range(self._prefix + key, start, length, etag=etag)
@@ -213,8 +212,7 @@ class StoreWrapper(StoreBase):
         return self.store.head(self._prefix + key)
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
-        # Stores of other packages may not accept `if_match`, so it is passed only if it is given.
-        self.store.delete(self._prefix + key, **({} if if_match is None else {"if_match": if_match}))
+        self.store.delete(self._prefix + key, if_match=if_match)
 
     def close(self) -> None:
         self.store.close()
@@ -231,19 +229,6 @@ def innermost(store: Store) -> StoreBase:
 def list_usable(store: Store, left_out: list[str], prefix: str = "") -> Iterator[ObjectInfo]:
     """`StoreBase.list_usable`, of any store."""
     return store.list_usable(left_out, prefix) if isinstance(store, StoreBase) else store.list(prefix)
-
-
-def get_bounded(store: Store, key: str, most_bytes: int) -> Blob:
-    """Read a whole object of at most `most_bytes` (1 GET).
-
-    Raises the errors of `get`, and `DamagedData` for a larger object. The `get` of a store from another package may
-    have no `most_bytes`: all of its bytes are read before they are counted.
-    """
-    if isinstance(store, StoreBase):
-        return store.get(key, most_bytes=most_bytes)
-    blob = store.get(key)
-    check_size(f"{store.url}/{key}", most_bytes, len(blob.data))
-    return blob
 
 
 def put_own(store: Store, key: str, data: bytes, *, if_match: str | None = None) -> str:

@@ -29,7 +29,7 @@ from monocontext.format.deeprecurse import DeepRecurseSegment, parse_manifest, s
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY
 from monocontext.options import StoreOptions
 from monocontext.stores import open_store
-from monocontext.stores.protocol import Store, get_bounded
+from monocontext.stores.protocol import Store
 from monocontext.text.lines import LineView
 
 _AHEAD = 16  # the segments that are loaded ahead of a pass over more than a million lines
@@ -94,7 +94,7 @@ def open_deeprecurse_lines(
             f"cache_dir cannot be used for {store.url}: its DeepRecurse manifest records no versions of its objects; "
             "convert it with `monocontext index`"
         )
-    blob = get_bounded(store, manifest_name, MOST_ROOT_BYTES)
+    blob = store.get(manifest_name, most_bytes=MOST_ROOT_BYTES)
     segments = parse_manifest(blob.data, f"{store.url}/{manifest_name}")
     context = DeepRecurseContext(store, segments, key_of or segment_key(store), encoding, errors, cache_bytes)
     context.stats.gets, context.stats.bytes_fetched = 1, len(blob.data)

@@ -38,7 +38,7 @@ from monocontext.format.refs import FilterRef, id_in
 from monocontext.options import StoreOptions
 from monocontext.records import replace
 from monocontext.stores import Place, log, open_store_at
-from monocontext.stores.protocol import Store, StoreWrapper, get_bounded, innermost, put_own, uniform
+from monocontext.stores.protocol import Store, StoreWrapper, innermost, put_own, uniform
 from monocontext.writing.pages import named_objects
 
 _T = TypeVar("_T")
@@ -276,7 +276,7 @@ def _update_copy(store: Store, data: bytes, generation: int) -> Manifest | None:
     for _ in range(_COPY_ATTEMPTS):
         etag = None
         try:
-            blob = get_bounded(store, ROOT_KEY, MOST_ROOT_BYTES)
+            blob = store.get(ROOT_KEY, most_bytes=MOST_ROOT_BYTES)
             etag = blob.etag
             current = Manifest.from_bytes(blob.data)
             if current.generation >= generation:

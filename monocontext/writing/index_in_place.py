@@ -22,7 +22,7 @@ from monocontext.stores import Place, open_store, open_store_at, options_for, pl
 from monocontext.stores.address import parse
 from monocontext.stores.local import LocalStore
 from monocontext.stores.parallel import in_order
-from monocontext.stores.protocol import ObjectInfo, Store, describe_left_out, get_bounded, list_usable
+from monocontext.stores.protocol import ObjectInfo, Store, describe_left_out, list_usable
 from monocontext.writing.commit import Staged
 from monocontext.writing.decoding import Decoder, InputOptions, NotText, compression_of, refuse_known_kinds
 from monocontext.writing.folder import Folder, first_of
@@ -125,7 +125,7 @@ def _objects_of(
             return store, [store.head(key)]
     store = open_store(name, **options)
     try:
-        segments = parse_manifest(get_bounded(store, ROOT_KEY, MOST_ROOT_BYTES).data, f"{store.url}/{ROOT_KEY}")
+        segments = parse_manifest(store.get(ROOT_KEY, most_bytes=MOST_ROOT_BYTES).data, f"{store.url}/{ROOT_KEY}")
     except NotFound:
         return store, _listed(store, note)
     except NotAContext:

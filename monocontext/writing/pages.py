@@ -10,7 +10,7 @@ from monocontext.format.index import FRAMES_PER_PAGE, Frame, FrameRecord, FrameR
 from monocontext.format.manifest import INLINE_PAGE_BYTES, Manifest
 from monocontext.format.refs import ID, MOST_PAGE_BYTES, NO_PAGE, PageRef, fresh_id
 from monocontext.records import NamedTuple, replace
-from monocontext.stores.protocol import Store, get_bounded
+from monocontext.stores.protocol import Store
 
 
 class NamedPage(NamedTuple):
@@ -107,7 +107,7 @@ def ids_in_root(store: Store, root: Manifest, data: bytes) -> tuple[set[str], li
     named = set(ID.findall(data.decode()))
 
     def get(directory: Directory) -> bytes:
-        stored = get_bounded(store, directory.key, MOST_PAGE_BYTES).data
+        stored = store.get(directory.key, most_bytes=MOST_PAGE_BYTES).data
         named.update(ID.findall(rows_text(stored, directory.key).decode()))
         return stored
 
@@ -118,7 +118,7 @@ def ids_in_root(store: Store, root: Manifest, data: bytes) -> tuple[set[str], li
 
 def ids_in_page(store: Store, page: NamedPage) -> set[str]:
     """The ids of the segments that an index page names (1 GET if it is not in the root)."""
-    data = page.copy or get_bounded(store, page.ref.key, MOST_PAGE_BYTES).data
+    data = page.copy or store.get(page.ref.key, most_bytes=MOST_PAGE_BYTES).data
     return {name for run in Page(data, page.ref, page.before).runs for name in ID.findall(run.object)}
 
 

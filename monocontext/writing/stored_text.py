@@ -20,7 +20,7 @@ from monocontext.format.manifest import Manifest
 from monocontext.format.refs import MOST_PAGE_BYTES, PageDirectory
 from monocontext.options import StoreOptions
 from monocontext.stores.parallel import in_order
-from monocontext.stores.protocol import RangeReader, Store, get_bounded
+from monocontext.stores.protocol import RangeReader, Store
 
 _READ_BYTES = 8 << 20  # the most bytes of one read, unless a frame is longer
 _READS_AHEAD = 4  # reads at once
@@ -93,7 +93,7 @@ class StoredText(AbstractContextManager["StoredText"]):
         page = self._pages.get(number)
         if page is None:
             copy = self.root.last_page if number == len(self._entries) - 1 else None
-            data = copy or get_bounded(self.store, self._entries[number].key, MOST_PAGE_BYTES).data
+            data = copy or self.store.get(self._entries[number].key, most_bytes=MOST_PAGE_BYTES).data
             page = Page(data, self._entries[number], self._entries[number - 1] if number else None)
             if len(self._pages) >= _MOST_PAGES:
                 self._pages.clear()

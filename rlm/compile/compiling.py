@@ -21,7 +21,7 @@ from monocontext.errors import AlreadyExists, NotFound, StoreFailure
 from monocontext.options import StoreOptions
 from monocontext.sessions.archive import Project, Sessions
 from monocontext.sessions.session_info import BRIEF, COMPILED, SessionInfo, key_part
-from monocontext.stores.protocol import Store, get_bounded, put_own
+from monocontext.stores.protocol import Store, put_own
 from rlm.calls.budget import describe_end
 from rlm.calls.gateway import Gateway
 from rlm.calls.usage import Usage
@@ -218,7 +218,7 @@ class _Compilation:
         if is_complete and brief.digests_hash == digests_hash and self._limit_note(digests.waiting) in brief.text:
             return True
         keys = self._created if is_complete else list(dict.fromkeys([*self._newest(digests.keys), *self._created]))
-        texts = [get_bounded(self._store, key, _READ_BYTES).data.decode("utf-8", "replace") for key in keys]
+        texts = [self._store.get(key, most_bytes=_READ_BYTES).data.decode("utf-8", "replace") for key in keys]
         text = self._make_brief(brief.text, texts, digests)
         data = f"{text}\n<!-- digests {digests_hash} -->\n".encode("utf-8", "replace")
         try:
@@ -230,7 +230,7 @@ class _Compilation:
     def _read_brief(self) -> _StoredBrief:
         """The stored brief (1 GET)."""
         try:
-            blob = get_bounded(self._store, f"{self._root}/{BRIEF}", _READ_BYTES)
+            blob = self._store.get(f"{self._root}/{BRIEF}", most_bytes=_READ_BYTES)
         except NotFound:
             return _StoredBrief()
         text = blob.data.decode("utf-8", "replace")

@@ -6,7 +6,6 @@ import os
 import uuid
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sessions.agents import small
@@ -20,8 +19,7 @@ from monocontext.sessions import upload_session
 from monocontext.sessions.readers import recognize_session
 from monocontext.stores import open_store
 from monocontext.stores.local import LocalStore
-from monocontext.stores.memory import MemoryStore
-from monocontext.stores.protocol import Blob, Store, get_bounded
+from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore, S3StandIn
 from rlm.compile.compiling import compile_sessions
 
@@ -108,23 +106,3 @@ def test_what_is_kept_of_sessions(folder: LocalStore, tmp_path: Path) -> None:
     huge(folder, "compiled/proj/brief.md")
     with pytest.raises(DamagedData, match=r"compiled/proj/brief\.md is too large"):
         compile_sessions(folder, "proj")
-
-
-def test_a_store_of_an_earlier_release_needs_no_bound() -> None:
-    """Users wrote stores whose `get` takes a key alone; what comes is counted then."""
-    store = MemoryStore("older")
-    publish("some text\n", store)
-
-    class Older:
-        url = store.url
-        get_range, put, list, head, delete, close = (
-            store.get_range, store.put, store.list, store.head, store.delete, store.close,
-        )  # fmt: skip
-
-        def get(self, key: str) -> Blob:
-            return store.get(key)
-
-    older: Any = Older()
-    assert Monocontext.open(older)[:4] == "some"
-    with pytest.raises(DamagedData, match=r"manifest\.json is too large: .* at most 3 are allowed"):
-        get_bounded(older, "manifest.json", 3)

@@ -20,7 +20,7 @@ from monocontext.options import StoreOptions
 from monocontext.sessions import Sessions, open_project
 from monocontext.stores import open_store
 from monocontext.stores.memory import MemoryStore
-from monocontext.stores.s3.account import S3Options
+from monocontext.stores.s3.settings import S3Options
 from monocontext.writing.decoding import InputOptions, ReadingOptions
 from monocontext.writing.index_in_place import index
 from monocontext.writing.upkeep.gc import gc

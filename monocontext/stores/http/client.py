@@ -81,7 +81,7 @@ class Client:
 
     def _exchange(self, call: _Call, sink: Sink) -> None:
         """Send one request and receive its response. Afterwards the connection is in the pool or closed."""
-        call.in_body, call.read_bytes = False, 0
+        call.body = None
         # The last attempt waits as long as it may, since it cannot be sent again.
         is_last = call.attempt >= self._attempts or not self.budget.can_pay()
         timer = ExchangeTimer(
@@ -106,8 +106,8 @@ class Client:
         except BaseException as error:
             call.failed_address = connection.address
             if body.is_accepted:
-                call.in_body, call.read_bytes = True, body.read_bytes
-                call.cuts += isinstance(error, (BodyCut, BadReply, ConnectionError))
+                call.body = body
+                call.broken_bodies += isinstance(error, (BodyCut, BadReply, ConnectionError))
             self.pool.discard(connection)
             raise
         if body.leaves_connection_usable:
@@ -171,7 +171,7 @@ class Client:
 
     def _recover_from_fault(self, error: OSError, call: _Call) -> bool:
         """Pause after a fault, but not after a silence; returns whether the missing rest should be requested."""
-        if call.in_body and call.read_bytes >= _PROGRESS_BYTES:  # this retry is free
+        if call.body and call.body.read_bytes >= _PROGRESS_BYTES:  # this retry is free
             call.attempt, call.pause_seconds, call.silences = 0, 0.0, 0
         # A retry does not help against an invalid certificate, whose error is both an OSError and a ValueError.
         if isinstance(error, (Overdue, ValueError)) or not self._may_retry(call):
@@ -181,7 +181,7 @@ class Client:
             call.pause_seconds = 0.0
         else:
             call.pause_seconds = next_pause(call.pause_seconds)
-        reaction = "resumed" if call.in_body else "sent again"
+        reaction = "resumed" if call.body else "sent again"
         _note(call, one_line(error), f"{reaction} in {call.pause_seconds:.2f} s")
         _begin_next_attempt(call)
         return True
@@ -259,20 +259,18 @@ class _Call:
     """The causes of errors that `_remove_cause` has tried to remove."""
     silences: int = 0
     """The number of timeouts since the last progress."""
-    cuts: int = 0
+    broken_bodies: int = 0
     """The number of bodies that broke off."""
     signed_by: Credentials | None = None
     """The credentials of the last request."""
     failed_address: Address | None = None
     """The address at which the last exchange failed; the next connection leads to another one if possible."""
-    in_body: bool = False
-    """Whether the last exchange reached a body that answers the request."""
-    read_bytes: int = 0
-    """The number of bytes of that body that arrived."""
+    body: Body | None = None
+    """The body of the last exchange, if the sink accepted it but it did not arrive whole."""
 
 
 def _begin_next_attempt(call: _Call) -> None:
-    """Count the next attempt, and pause before it, at most until the deadline."""
+    """Pause before the next attempt, at most until the deadline."""
     call.attempt += 1
     if call.pause_seconds:
         time.sleep(min(call.pause_seconds, max(0.0, call.deadline - time.monotonic())))
@@ -289,8 +287,8 @@ def _no_answer(error: OSError, call: _Call) -> NoAnswer:
     reason = one_line(error)
     if isinstance(error, Overdue):
         reason += f" of {call.limit_seconds:,.1f} s"
-    if call.cuts:
-        times = "once" if call.cuts == 1 else f"{call.cuts} times"
+    if call.broken_bodies:
+        times = "once" if call.broken_bodies == 1 else f"{call.broken_bodies} times"
         return NoAnswer(f"the response body broke off {times}; the last error was: {reason}")
     return NoAnswer(f"{reason} ({call.attempt} attempts)" if call.attempt > 1 else reason)
 

@@ -66,9 +66,9 @@ class Connection:
 
     def read_into(self, view: memoryview) -> int:
         """Read some bytes of the body into the start of `view`; returns their number, 0 if the server has closed."""
-        count = min(len(self.unread), len(view))
-        if not count:
+        if not self.unread:
             return self._receive_into(view)
+        count = min(len(self.unread), len(view))
         view[:count] = self.unread[:count]
         self.unread = self.unread[count:]
         return count
@@ -113,11 +113,8 @@ class Body:
     @property
     def leaves_connection_usable(self) -> bool:
         """Whether the body was read to its end and the connection can be used for another request."""
-        if not self._keeps_alive or self._connection.unread:
-            return False
-        if self._chunks:
-            return self._chunks.ended and not self._chunks.surplus
-        return self.remaining_bytes == 0
+        ended = self._chunks.ended and not self._chunks.surplus if self._chunks else self.remaining_bytes == 0
+        return ended and self._keeps_alive and not self._connection.unread
 
     def read_into(self, view: memoryview) -> int:
         """Read some bytes into the start of a view that is not empty; returns their number, 0 at the end of the body.
@@ -147,10 +144,7 @@ class Body:
     def read(self, most_bytes: int) -> bytes:
         """Read the whole body, or the first `most_bytes` of it and at most 64 KiB more."""
         data, view = bytearray(), memoryview(bytearray(_BODY_READ_BYTES))
-        while len(data) < most_bytes:
-            count = self.read_into(view)
-            if not count:
-                break
+        while len(data) < most_bytes and (count := self.read_into(view)):
             data += view[:count]
         return bytes(data)
 

@@ -14,8 +14,7 @@ SLOWEST_BYTES_PER_SECOND = 256 << 10
 """The speed below which a body fails. At this speed the largest request, of 8 MiB, ends within half of its deadline."""
 SLOWEST_SHARE = 0.05  # on a slow line, a body fails only below this share of the median speed
 LEAST_MEASURED_BYTES = 64 << 10  # smaller bodies mostly arrive with their heads, so they say nothing about the speed
-_SPEEDS = 64  # the number of recent speeds that are remembered
-_LEAST_SPEEDS = 8  # with fewer, the median is not used
+_SPEEDS, _LEAST_SPEEDS = 64, 8  # the number of recent speeds that are remembered, and the fewest that have a median
 
 
 class Pace:
@@ -28,10 +27,8 @@ class Pace:
         self.timeout_seconds = min(SHORTEST_TIMEOUT_SECONDS, longest_timeout_seconds)
         """The timeout of a first attempt."""
         self._first_bytes_seconds: deque[float] = deque(maxlen=_FIRST_BYTES)
-        self._count = 0
-        """The number of all first bytes. A race of threads miscounts by one, which does no harm."""
-        self._speeds: deque[float] = deque(maxlen=_SPEEDS)
-        """Bytes per second."""
+        self._count = 0  # of all first bytes; a race of threads miscounts by one, which does no harm
+        self._speeds: deque[float] = deque(maxlen=_SPEEDS)  # in bytes per second
 
     def timeout_after(self, silences: int) -> float:
         """The timeout, in seconds, of an attempt after so many timeouts of the same request."""
@@ -94,8 +91,7 @@ class ExchangeTimer:
         self._timeout_seconds, self._longest_silence_seconds = timeout_seconds, longest_silence_seconds
         self._deadline, self._clock, self._can_retry, self._pace = deadline, clock, can_retry, pace
         self._silence_seconds = 0.0
-        self._body_began: float | None = None
-        """The time of the first byte; `None` before it."""
+        self._body_began: float | None = None  # the time of the first byte
         self._period_began = 0.0
         self._received_bytes = self._period_bytes = 0
 

@@ -11,17 +11,18 @@ import hmac
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from monocontext.errors import InvalidUrl
-from monocontext.records import NamedTuple, dataclass, replace
+from monocontext.records import dataclass, replace
 from monocontext.stores.http.route import Credentials, Route
-from monocontext.stores.s3.identity import ANONYMOUS, Identity, find_identity
+from monocontext.stores.s3.client import learn_plan
+from monocontext.stores.s3.identity import ANONYMOUS, Identity, RequestPlan, find_identity
 from monocontext.stores.s3.routes import DEFAULT_REGION, SPECIAL_SUFFIXES, find_proxy, route_to_aws, route_to_server
-from monocontext.stores.s3.settings import NeedsBotocore, Settings
+from monocontext.stores.s3.settings import NeedsBotocore, S3Options, Settings
 from monocontext.stores.secrets_in_urls import without_secrets
 
 if TYPE_CHECKING:
@@ -77,10 +78,10 @@ class Account:
         self._plans: dict[tuple[object, ...], RequestPlan | None] = {}
         """By the options that matter, and the bucket."""
 
-    def plan(self, options: S3Options, bucket: str, learn: Learn) -> RequestPlan | None:
+    def plan(self, options: S3Options, bucket: str) -> RequestPlan | None:
         """The plan for a bucket, made without a request; `None` if our transport cannot reach the bucket.
 
-        If `native_route` has no rule, `learn` makes the plan. Two threads may both make it: the results are equal.
+        If `native_route` has no rule, botocore makes the plan. Two threads may both make it: the results are equal.
         """
         key = options.endpoint, options.region, options.path_style, options.anonymous, bucket
         if key not in self._plans:
@@ -89,7 +90,7 @@ class Account:
                 identity = self._identity if route.signed else ANONYMOUS
                 self._plans[key] = RequestPlan(route, identity)
             except NeedsBotocore as reason:
-                self._plans[key] = learn(options, bucket, str(reason))
+                self._plans[key] = learn_plan(options, bucket, str(reason))
         return self._plans[key]
 
     @cached_property
@@ -122,52 +123,29 @@ def native_route(settings: Settings, options: S3Options, bucket: str) -> Route:
     return replace(route, region="", signed=False) if options.anonymous else route
 
 
-@dataclass(frozen=True, slots=True)
-class S3Options:
-    """The options of `open_store` for `s3://`, as `StoreOptions` describes them, with defaults. None is a secret."""
-
-    endpoint: str | None = None
-    region: str | None = None
-    profile: str | None = None
-    path_style: bool | None = None
-    anonymous: bool = False
-    transport: str = "own"
-    keep_alive: bool = True
-
-    def __post_init__(self) -> None:
-        if self.transport not in ("own", "boto3"):
-            raise ValueError(f"transport must be one of own, boto3, not {self.transport!r}")
-        if self.endpoint is not None:
-            try:
-                parts = urlsplit(self.endpoint)
-                is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-            except ValueError:  # brackets without an address, or an invalid port
-                is_url = False
-            if not is_url or self.endpoint.split() != [self.endpoint]:
-                display = without_secrets(self.endpoint)
-                raise InvalidUrl(f"endpoint must be a URL such as http://127.0.0.1:8333, not {display!r}")
-        if self.region is not None and not (self.region.isascii() and self.region.isprintable()):
-            raise InvalidUrl(f"region must be a name such as eu-west-1, not {self.region!r}")
-
-
-class RequestPlan(NamedTuple):
-    """The route to a bucket, and the identity that signs requests."""
-
-    route: Route
-    identity: Identity
-    reason: str = ""
-    """The reason why botocore made the plan; empty if it did not."""
-
-
-Learn = Callable[[S3Options, str, str], RequestPlan | None]
-"""A function that gets a plan from botocore, given the options, the bucket and the reason."""
+def check_options(options: S3Options) -> S3Options:
+    """Return the options. Raises `InvalidUrl` for an endpoint or a region that is not one, and `ValueError`."""
+    if options.transport not in ("own", "boto3"):
+        raise ValueError(f"transport must be one of own, boto3, not {options.transport!r}")
+    if options.endpoint is not None:
+        try:
+            parts = urlsplit(options.endpoint)
+            is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:  # brackets without an address, or an invalid port
+            is_url = False
+        if not is_url or options.endpoint.split() != [options.endpoint]:
+            display = without_secrets(options.endpoint)
+            raise InvalidUrl(f"endpoint must be a URL such as http://127.0.0.1:8333, not {display!r}")
+    if options.region is not None and not (options.region.isascii() and options.region.isprintable()):
+        raise InvalidUrl(f"region must be a name such as eu-west-1, not {options.region!r}")
+    return options
 
 
 class S3Origin:
     """The `Origin` of one bucket: it gives the HTTP client the route and the signer."""
 
-    def __init__(self, options: S3Options, bucket: str, learn: Learn, account: Account, plan: RequestPlan) -> None:
-        self._options, self._bucket, self._learn, self._account = options, bucket, learn, account
+    def __init__(self, options: S3Options, bucket: str, account: Account, plan: RequestPlan) -> None:
+        self._options, self._bucket, self._account = options, bucket, account
         self.plan, self.route = plan, plan.route
         self._lock = threading.Lock()
         """Held while the plan is replaced."""
@@ -177,7 +155,7 @@ class S3Origin:
         with self._lock:
             if self.route.region != region:
                 options = replace(self._options, region=region)
-                plan = self._account.plan(options, self._bucket, self._learn)
+                plan = self._account.plan(options, self._bucket)
                 if plan is None:
                     return None
                 self.plan, self.route, self._options = plan, plan.route, options
@@ -197,7 +175,7 @@ class S3Origin:
         with self._lock:  # only one of many threads with refused credentials looks for newer ones
             if self.plan.identity.credentials == refused:
                 self._account = account_of(self._options.profile, refused=self._account)
-                if plan := self._account.plan(self._options, self._bucket, self._learn):
+                if plan := self._account.plan(self._options, self._bucket):
                     self.plan, self.route = plan, plan.route
 
 

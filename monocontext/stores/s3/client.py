@@ -16,9 +16,9 @@ from monocontext.records import replace
 from monocontext.stores import log
 from monocontext.stores.http.connection import DEFAULT_PORTS, Endpoint
 from monocontext.stores.http.route import Route
-from monocontext.stores.s3.account import RequestPlan, S3Options
-from monocontext.stores.s3.identity import BotocoreIdentity, load_botocore
+from monocontext.stores.s3.identity import BotocoreIdentity, RequestPlan, load_botocore
 from monocontext.stores.s3.routes import AWS_DOMAINS, DEFAULT_REGION, parse_proxy
+from monocontext.stores.s3.settings import S3Options
 
 _CONNECT_TIMEOUT_SECONDS = 5
 READ_TIMEOUT_SECONDS = 10

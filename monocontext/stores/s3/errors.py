@@ -1,4 +1,4 @@
-"""Translate errors of boto3 and of S3 servers into errors of monocontext: one line, with the URL of the object."""
+"""Translate errors of boto3 and of S3 servers into errors of monocontext, of one line with the URL of the object."""
 
 from __future__ import annotations
 
@@ -27,11 +27,13 @@ from monocontext.stores.http.route import ForeignRedirect, Route, redirected
 from monocontext.stores.protocol import not_found_error, one_line
 from monocontext.stores.s3.settings import NoIdentity, NothingFound
 
-_REFUSED = {"AccessDenied", "ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"}
-_NEVER = {402, 405, 411, 413, 414, 451, 501}
-_NEVER_CODES = {"400", "EntityTooLarge", "InvalidArgument", "InvalidBucketName", "InvalidRequest", "KeyTooLongError"}
-"""Status and codes of requests that fail however often they are sent; `400` stands for the answer to a HEAD."""
-_REGION = r"[a-z0-9-]{1,40}"
+_REFUSED_CODES = {"AccessDenied", "ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"}
+_PERMANENT_STATUS = {402, 405, 411, 413, 414, 451, 501}
+_PERMANENT_CODES = {
+    "400", "EntityTooLarge", "InvalidArgument", "InvalidBucketName", "InvalidRequest", "KeyTooLongError",
+}  # fmt: skip
+"""Status and codes of requests that fail however often they are sent; `400` stands for the response to a HEAD."""
+_REGION = r"[a-z0-9-]{1,40}"  # `eu-west-1`, or any other name that may be shown
 _CREDENTIALS = (
     "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or run `aws configure`; "
     "public buckets open with anonymous=True"
@@ -42,7 +44,7 @@ _NO_LOGIN = (
     "CredentialRetrievalError", "InvalidConfigError", "MetadataRetrievalError", "ProfileNotFound", "SSOError",
     "TokenRetrievalError",
 )  # fmt: skip
-_CUT = ("HTTPClientError", "IncompleteReadError")
+_CUT_BODY = ("HTTPClientError", "IncompleteReadError")
 
 
 class WriteConflict(AlreadyExists):
@@ -65,7 +67,7 @@ def translate_errors(
 def translate(
     error: Exception, url: str, etag: str | None, client: Callable[[], Any] | None, *, writing: bool = False
 ) -> MonocontextError | None:
-    """The error of monocontext for an error of a request; `None` if it needs no translation or is unknown.
+    """The error of monocontext for an error of a request; `None` if it is one already, or is unknown.
 
     `client` returns the boto3 client that sent the request, which required the version `etag`. A failed condition is
     `AlreadyExists` while `writing`, else `ContextChanged`.
@@ -84,15 +86,14 @@ def translate(
         return AccessDenied(f"no credentials for {url}: {reason}")
     if isinstance(error, _exception_types("ParamValidationError")):
         return InvalidUrl(f"{url}: {reason}")
-    if _is_redirect_loop(error):
-        return Unsupported(f"{url}: the server redirects in circles and names no region: give region=")
+    if isinstance(error, RecursionError) or "maximum recursion depth" in reason:
+        # botocore asks a server that redirects without a region for the region, is redirected again, and so on.
+        return Unsupported(f"{url}: {reason}; if the server redirects in circles, give region=")
     if isinstance(error, (OSError, *_exception_types("BotoCoreError"))):
         return StoreFailure(f"{url}: {reason}")
     if isinstance(error, ValueError) and reason.startswith(("Invalid endpoint", "Invalid IPv6 URL", "netloc ")):
         return InvalidUrl(f"{url}: {reason}; endpoint must be a URL such as http://127.0.0.1:8333")
-    # botocore raises errors of any type, such as ValueError, for a response that it cannot parse.
-    is_from_parser = any(module == "botocore.parsers" for module, _ in _calls_of(error))
-    if is_from_parser or type(error).__module__.startswith("urllib3."):
+    if _is_from_parser(error) or type(error).__module__.startswith("urllib3."):
         return StoreFailure(f"{url}: the response is damaged: {reason}")
     return None
 
@@ -112,8 +113,8 @@ def _foreign_redirect(response: Any, url: str, client: Callable[[], Any] | None)
 
 
 def is_cut(error: Exception) -> bool:
-    """Whether the body broke off: a retry may help."""
-    return isinstance(error, (OSError, *_exception_types(*_CUT)))
+    """Whether the body of a response broke off, so that a retry may help."""
+    return isinstance(error, (OSError, *_exception_types(*_CUT_BODY)))
 
 
 def _exception_types(*names: str) -> tuple[type[Exception], ...]:
@@ -122,29 +123,21 @@ def _exception_types(*names: str) -> tuple[type[Exception], ...]:
     return tuple(getattr(module, name) for name in names if hasattr(module, name))
 
 
-def _is_redirect_loop(error: Exception) -> bool:
-    """Whether botocore followed redirects between regions until Python's recursion limit stopped it."""
-    if not isinstance(error, RecursionError) and "maximum recursion depth" not in str(error):
-        return False
-    redirects = [function for _, function in _calls_of(error) if function == "redirect_from_error"]
-    return len(redirects) > 1
-
-
-def _calls_of(error: BaseException) -> list[tuple[object, str]]:
-    """The module and the name of each function that an error passed through."""
-    calls: list[tuple[object, str]] = []
+def _is_from_parser(error: Exception) -> bool:
+    """Whether botocore could not parse a response: then its error may be of any type, such as `ValueError`."""
     entry = error.__traceback__
     while entry is not None:
-        calls.append((entry.tb_frame.f_globals.get("__name__"), entry.tb_frame.f_code.co_name))
+        if entry.tb_frame.f_globals.get("__name__") == "botocore.parsers":
+            return True
         entry = entry.tb_next
-    return calls
+    return False
 
 
-def error_for_response(refused: ErrorResponse, url: str, etag: str | None) -> MonocontextError:
-    """The error for a response to a GET, of the version `etag` if it is not `None`, that is not the object."""
-    if refused.refused_redirect:
-        return Unsupported(f"{url}: HTTP {refused.status}: {refused.refused_redirect}")
-    return _error_for(refused, url, etag, writing=False)
+def error_for_response(response: ErrorResponse, url: str, etag: str | None) -> MonocontextError:
+    """The error for the response to a GET that our transport sent, for the version `etag` if it is not `None`."""
+    if response.refused_redirect:
+        return Unsupported(f"{url}: HTTP {response.status}: {response.refused_redirect}")
+    return _error_for(response, url, etag, writing=False)
 
 
 def _error_for_client_error(response: Any, url: str, etag: str | None, writing: bool) -> MonocontextError:
@@ -178,7 +171,7 @@ def _error_for(failure: _FailedRequest | ErrorResponse, url: str, etag: str | No
     reason = describe_error(status, code, failure.message)
     if code == "NoSuchBucket":
         return NotFound(f"no bucket {url.split('/')[2]!r}: {url}")
-    if status in (401, 403) or code in _REFUSED:
+    if status in (401, 403) or code in _REFUSED_CODES:
         return AccessDenied(f"access to {url} refused: {reason}")
     if status == 404 and code != "NoSuchUpload":
         return not_found_error(url)
@@ -186,17 +179,17 @@ def _error_for(failure: _FailedRequest | ErrorResponse, url: str, etag: str | No
         return ContextChanged(f"{url} was replaced: expected ETag {etag}, found another")
     if status in (409, 412) and writing:
         expected = "no object" if etag is None else f"ETag {etag}"
-        kind = WriteConflict if status == 409 else AlreadyExists
-        return kind(f"{url} was written by someone else: expected {expected}, found {reason}")
+        error_type = WriteConflict if status == 409 else AlreadyExists
+        return error_type(f"{url} was written by someone else: expected {expected}, found {reason}")
     if status == 416:
         size = failure.object_bytes or "fewer"
         return DamagedData(f"{url} ends before the range starts: found {size} bytes in all")
-    # The answer to a HEAD has no body, so boto3 gives its status as the code.
+    # The response to a HEAD has no body, so boto3 gives its status as the code.
     if status in (301, 307) or code in OTHER_REGION or (code == "400" and region):
         if re.fullmatch(_REGION, region):
             return Unsupported(f"{url} is in the region {region}: open it with region='{region}': {reason}")
         return Unsupported(f"{url} is in another region: give region=: {reason}")
-    if status in _NEVER or code in _NEVER_CODES:
+    if status in _PERMANENT_STATUS or code in _PERMANENT_CODES:
         return Unsupported(f"{url}: {reason}")
     error = StoreFailure(f"{url}: {reason}")
     error.refusals = int(is_throttling(status, code))

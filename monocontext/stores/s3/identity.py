@@ -12,8 +12,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from monocontext.records import dataclass
-from monocontext.stores.http.route import Credentials
+from monocontext.records import NamedTuple, dataclass
+from monocontext.stores.http.route import Credentials, Route
 from monocontext.stores.protocol import one_line
 from monocontext.stores.s3.settings import NoIdentity, NothingFound, Settings
 
@@ -80,6 +80,15 @@ class BotocoreIdentity:
 
 Identity = StaticIdentity | BotocoreIdentity
 """A source of the keys that sign requests: `credentials` are valid ones, or its use raises `NoIdentity`."""
+
+
+class RequestPlan(NamedTuple):
+    """The route to a bucket, and the identity that signs requests."""
+
+    route: Route
+    identity: Identity
+    reason: str = ""
+    """The reason why botocore made the plan; empty if it did not."""
 
 
 def find_identity(settings: Settings) -> Identity:

@@ -27,11 +27,11 @@ from monocontext.stores.s3.errors import error_for_response, is_cut
 
 _BODY_ATTEMPTS = 4
 """Attempts of boto3 to read a body. botocore itself repeats a request only if it fails before its body."""
-_PAUSE_SECONDS = 0.05  # half the longest pause after the first cut body; it doubles after each
+_PAUSE_SECONDS = 0.05  # half the longest pause after the first body that broke off; it doubles with each
 _PIECE_BYTES = 64 << 10
 _NEEDS_RETRY = "needs-retry.s3.GetObject"
 _THROTTLE_HOOK = "monocontext-refusals"
-_CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
+_CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")  # `bytes 0-99/1000`, but not `bytes */1000`
 
 Span = tuple[int, int]  # the offset of the first byte, and the number of bytes, at least 1
 
@@ -55,11 +55,11 @@ def read_by_transport(client: Client, key: str, request: ReadRequest) -> Blob:
     download = Download(request)
     try:
         client.get(key, download, request.span[1] if request.span else 0)
-    except ErrorResponse as refused:
-        error = error_for_response(refused, request.url, download.etag)
+    except ErrorResponse as response:
+        error = error_for_response(response, request.url, download.etag)
         if isinstance(error, StoreFailure):
             error.refusals = download.refusals
-        raise error from refused
+        raise error from response
     return download.blob()
 
 
@@ -87,13 +87,13 @@ def read_by_boto3(client: Any, target: dict[str, str], request: ReadRequest, thr
                 raise StoreFailure(
                     f"{request.url}: the response body broke off {attempt} times; the last error was: {one_line(error)}"
                 ) from error
-            log.note(log.INFO, "%s: the body was cut; boto3 reads it again", request.url)
+            log.note(log.INFO, "%s: the response body broke off; boto3 reads it again", request.url)
         time.sleep(uniform(0, _PAUSE_SECONDS * 2**attempt))
     raise AssertionError("unreachable")
 
 
 def _receive_from_boto3(response: Any, request: ReadRequest) -> Blob:
-    """Check the head of a response of boto3, then read its body."""
+    """Read the body of a response of boto3, after a check of its head. Raises `DamagedData`, `ContextChanged`."""
     url, status = request.url, response["ResponseMetadata"]["HTTPStatusCode"]
     length = response.get("ContentLength")
     object_bytes = check_response(url, request.span, status, response.get("ContentRange"), length)
@@ -126,15 +126,16 @@ class ThrottleCounter(threading.local):
         """Count the responses that `client` gets from now on; the client behaves as before. Idempotent."""
         events = getattr(getattr(client, "meta", None), "events", None)
         if events is not None:
-            events.register(_NEEDS_RETRY, self._see, unique_id=_THROTTLE_HOOK)
+            events.register(_NEEDS_RETRY, self._count_response, unique_id=_THROTTLE_HOOK)
 
     def take(self) -> int:
         """The number of throttling responses in this thread since its last call of this method."""
         count, self._count = self._count, 0
         return count
 
-    def _see(self, response: Any = None, **_: Any) -> None:
-        """Handle the event after a response. The result is `None`, so botocore decides about a retry."""
+    def _count_response(self, response: Any = None, **_: Any) -> None:
+        """Handle the event after a response, which is `None` if none arrived. Returns `None`: botocore decides about a
+        retry."""
         if response is None:
             return
         http, parsed = response
@@ -151,17 +152,15 @@ class Download:
     """
 
     def __init__(self, request: ReadRequest) -> None:
-        url, etag = request.url, request.etag
-        if etag is not None and not (etag.isascii() and etag.isprintable()):
-            raise ContextChanged(f"{url} cannot be the recorded version: its ETag {etag!r} is not valid")
-        self.etag = etag
+        self._url, self._span, self._most_bytes = request.url, request.span, request.most_bytes
+        self.etag = etag = request.etag
         """The version that is read; `None` while it is unknown."""
+        if etag is not None and not (etag.isascii() and etag.isprintable()):
+            raise ContextChanged(f"{self._url} cannot be the recorded version: its ETag {etag!r} is not valid")
         self.refusals = 0
         """Throttling responses, such as 503; the client counts them."""
-        self._url = url
-        self._span = request.span
-        self._most_bytes = request.most_bytes
         self._total_bytes: int | None = None
+        """The length of the whole object; `None` while it is unknown."""
         self._memory = BytesIO()
         self._length: int | None = None
         """The size of `_memory`; `None` before the first response, and for a whole body of unknown length."""

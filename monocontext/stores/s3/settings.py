@@ -8,6 +8,21 @@ from itertools import chain
 from shlex import split
 from typing import Any
 
+from monocontext.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class S3Options:
+    """The options of `open_store` for `s3://`, as `StoreOptions` describes them, with defaults. None is a secret."""
+
+    endpoint: str | None = None
+    region: str | None = None
+    profile: str | None = None
+    path_style: bool | None = None
+    anonymous: bool = False
+    transport: str = "own"
+    keep_alive: bool = True
+
 
 class NeedsBotocore(Exception):
     """A setting that only botocore implements, so botocore must prepare requests. The message names the setting."""

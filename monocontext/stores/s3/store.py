@@ -20,7 +20,6 @@ from typing import Any
 from monocontext.errors import AlreadyExists, InvalidUrl, NotFound, NotPicklable, StoreFailure
 from monocontext.records import dataclass, field
 from monocontext.stores import log
-from monocontext.stores.address import parse
 from monocontext.stores.http.client import Client
 from monocontext.stores.http.pool import MAX_IDLE, Pool
 from monocontext.stores.protocol import (
@@ -35,8 +34,8 @@ from monocontext.stores.protocol import (
     uniform,
 )
 from monocontext.stores.s3 import client as s3_client
-from monocontext.stores.s3.account import S3Options, S3Origin, account_of
-from monocontext.stores.s3.client import BEFORE_SEND, connect, is_aws, learn_plan
+from monocontext.stores.s3.account import S3Origin, account_of, check_options
+from monocontext.stores.s3.client import BEFORE_SEND, connect, is_aws
 from monocontext.stores.s3.errors import WriteConflict, translate, translate_errors
 from monocontext.stores.s3.reads import (
     ReadRequest,
@@ -48,6 +47,7 @@ from monocontext.stores.s3.reads import (
     read_by_transport,
     server_clock_seconds,
 )
+from monocontext.stores.s3.settings import S3Options
 
 _THRESHOLD_BYTES = 16 << 20  # objects above this size are sent in parts
 _PART_BYTES = 8 << 20  # the size of a part of a multipart upload
@@ -64,7 +64,7 @@ class S3Store(StoreBase):
     """
 
     def __init__(self, bucket: str, prefix: str = "", *, client: Any = None, **options: Any) -> None:
-        self._options = S3Options(**options)
+        self._options = check_options(S3Options(**options))
         if client is not None and options:
             raise TypeError(f"client cannot be combined with {', '.join(options)}")
         self._bucket, self._prefix = bucket, prefix.strip("/")
@@ -85,8 +85,8 @@ class S3Store(StoreBase):
 
     def sibling(self, url: str) -> S3Store:
         """The store at another `s3://` place, with the same client or options."""
-        address = parse(url)
-        other = S3Store(address.authority, address.path)
+        bucket, _, prefix = url.removeprefix("s3://").partition("/")
+        other = S3Store(bucket, prefix)
         other._options, other._connection = self._options, self._connection
         return other
 
@@ -225,8 +225,7 @@ class S3Store(StoreBase):
         """An object in error messages, in one line, after a check of its key and of a span in it."""
         if span is not None:
             check_range(*span)
-        check_key(key)
-        return f"{self.url}/{key if key.isprintable() else repr(key)[1:-1]}"
+        return self._display_url(check_key(key))
 
     def _target(self, key: str) -> dict[str, str]:
         return {"Bucket": self._bucket, "Key": self._root + key}
@@ -339,13 +338,13 @@ class S3Connection:
     def _open(self, state: _ProcessState, bucket: str) -> Client | None:
         """A transport to a bucket, under the lock of `state`."""
         account = account_of(self.options.profile)
-        plan = account.plan(self.options, bucket, learn_plan)
+        plan = account.plan(self.options, bucket)
         if plan is None:
             log.note(log.INFO, "boto3 reads from %s, not our own transport", bucket)
             self.credentials_source = "boto3, which reads from this bucket"
             return None
         self.credentials_source = plan.identity.source + (f", because {plan.reason}" if plan.reason else "")
-        origin = S3Origin(self.options, bucket, learn_plan, account, plan)
+        origin = S3Origin(self.options, bucket, account, plan)
         if state.pool is None:
             state.pool = Pool(account.tls, MAX_IDLE if self.options.keep_alive else 0)
         attempts, silence_seconds = s3_client.S3_ATTEMPTS, s3_client.READ_TIMEOUT_SECONDS

@@ -25,7 +25,7 @@ from monocontext.format.refs import FOLDERS, OBJECT, id_in
 from monocontext.options import StoreOptions, check_seconds
 from monocontext.records import NamedTuple, dataclass, replace
 from monocontext.stores import Place, open_store_at
-from monocontext.stores.protocol import ObjectInfo, Store, get_bounded, innermost, seconds_now
+from monocontext.stores.protocol import ObjectInfo, Store, innermost, seconds_now
 from monocontext.writing.commit import commit_at
 from monocontext.writing.pages import NamedPage, ids_in_page, ids_in_root
 
@@ -174,7 +174,7 @@ class _StoredRoot(NamedTuple):
 
 
 def _read_root(store: Store, key: str) -> _StoredRoot:
-    data = get_bounded(store, key, MOST_ROOT_BYTES).data
+    data = store.get(key, most_bytes=MOST_ROOT_BYTES).data
     root = Manifest.from_bytes(data, f"{store.url}/{key}")
     return _StoredRoot(root, *ids_in_root(store, root, data))
 

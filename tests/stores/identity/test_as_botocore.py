@@ -9,14 +9,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
+from monocontext.stores.s3 import account
 from monocontext.stores.s3 import client as s3_client
-from monocontext.stores.s3.account import RequestPlan, S3Options, account_of
 from monocontext.stores.s3.client import learn_route
-from monocontext.stores.s3.identity import BotocoreIdentity
-from monocontext.stores.s3.settings import NoIdentity
+from monocontext.stores.s3.identity import BotocoreIdentity, RequestPlan
+from monocontext.stores.s3.settings import NoIdentity, S3Options
 
 Write = Callable[[str, str], Path]
 KEYS = {"AWS_ACCESS_KEY_ID": "env-key", "AWS_SECRET_ACCESS_KEY": "env-secret"}
@@ -203,17 +204,12 @@ def by_botocore(options: S3Options, bucket: str) -> tuple[Any, ...] | str:
 
 def by_us(options: S3Options, bucket: str) -> tuple[tuple[Any, ...] | str, str]:
     """What we resolve, or the error; and why botocore is asked."""
-    asked: list[str] = []
-
-    def ask(_options: S3Options, _bucket: str, reason: str) -> RequestPlan | None:
-        asked.append(reason)
-        return None
-
-    try:
-        found = account_of(options.profile).plan(options, bucket, ask)
-        return "asked" if found is None else plain(found), "".join(asked)
-    except NoIdentity as error:
-        return f"NoIdentity: {error}", ""
+    with mock.patch.object(account, "learn_plan", return_value=None) as learn:
+        try:
+            found = account.account_of(options.profile).plan(options, bucket)
+            return "asked" if found is None else plain(found), learn.call_args.args[2] if learn.called else ""
+        except NoIdentity as error:
+            return f"NoIdentity: {error}", ""
 
 
 @pytest.fixture
