@@ -19,8 +19,7 @@ _MISTAKE = r"(?:(?P<scheme>s3|gs|az)|arn:[\w-]+:s3:[\w-]*:\d*):"
 """The start of a common mistake: `s3:bucket/key`, or `arn:aws:s3:::bucket`."""
 _CHAINED = r"[A-Za-z][\w+.-]*:[^/]*://"
 """The start of a URL that is not supported: `simplecache::http://` of fsspec."""
-_WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\[^\\]")
-r"""The start of a Windows path: a drive (`C:\`), or a network share (`\\server`)."""
+_WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\[^\\]")  # the start of a Windows path: `C:\`, or a share such as `\\server`
 
 
 class _Authority(NamedTuple):

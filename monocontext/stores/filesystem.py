@@ -74,9 +74,8 @@ class FilesystemStore(StoreBase):
 
     def _read_newest(self, key: str, start: int, length: int | None, most_bytes: int | None = None) -> Blob:
         """Read `length` bytes of the newest version, by default all. Repeats the read if the file changes meanwhile."""
-        attempt = 0
+        attempt = 1
         while True:
-            attempt += 1
             before = self.head(key)
             check_size(self._display_url(key), most_bytes, before.size_bytes)
             try:
@@ -84,6 +83,7 @@ class FilesystemStore(StoreBase):
             except ContextChanged:
                 if attempt == _READ_ATTEMPTS:
                     raise
+                attempt += 1
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         check_range(start, length)

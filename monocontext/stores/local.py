@@ -83,8 +83,7 @@ class LocalStore(StoreBase):
         self._root = os.path.realpath(os.path.expanduser(root))
         self._root_with_slash = self._root.rstrip(os.sep) + os.sep
         self.url = Path(self._root).as_uri()
-        self._unsynced_paths: set[str] = set()
-        """Files that `put` wrote without waiting for the disk, since the last commit."""
+        self._unsynced_paths: set[str] = set()  # files that `put` wrote without waiting for the disk
         self._unsynced_lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type[LocalStore], tuple[str]]:
@@ -340,10 +339,8 @@ def _sync(path: str) -> None:
             os.fsync(descriptor)
 
 
-_MISSING = (FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError)
-"""Errors of a read that mean that there is no object at the key."""
-_PERMANENT = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.EROFS, errno.ENAMETOOLONG)
-"""Errors of a write that repeat however often it is tried."""
+_MISSING = (FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError)  # there is no object to read
+_PERMANENT = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.EROFS, errno.ENAMETOOLONG)  # a retry does not help
 
 
 @contextmanager

@@ -3,8 +3,8 @@
 | level | event |
 |---|---|
 | WARNING | the store throttles; a disk cache stops writing |
-| INFO | a request is sent again; a broken body is resumed; boto3 reads in place of our own transport |
-| INFO | damaged bytes are read again; a disk cache lacks room; two writers conflict; a reply was lost |
+| INFO | a request is sent again; a broken body is resumed; boto3 reads in place of our transport |
+| INFO | damaged bytes are read again; a disk cache lacks room; two writers conflict; a response was lost |
 | DEBUG | the server closed an idle connection, and the request uses a new one |
 
 Messages name the object, never a header, a query or a credential. boto3 and obstore log their own requests. Invariants:
@@ -37,8 +37,8 @@ pending: Collection[object] = _notes
 def note(level: int, message: str, *arguments: object) -> None:
     """Queue an event. Never waits, so any thread may call it under any lock."""
     if "logging" in sys.modules:  # otherwise nothing can have configured a handler
-        me = threading.get_ident()  # `current_thread` would remember a thread that `threading` has not started
-        name = next((thread.name for thread in threading.enumerate() if thread.ident == me), "monocontext")
+        this_thread = threading.get_ident()  # `current_thread` would remember a thread that `threading` did not start
+        name = next((thread.name for thread in threading.enumerate() if thread.ident == this_thread), "monocontext")
         _notes.append((time.time(), name, level, message, arguments))
 
 

@@ -1,4 +1,4 @@
-"""The protocol of an object store: its verbs, the records that they return, and the checks that all stores share.
+"""Define the protocol of an object store: its verbs, the records that they return, and the checks of all stores.
 
 A store has one root: a bucket and prefix, a directory, or a name in memory. Keys are relative to it, use `/`, and never
 start with `/` or contain `..`. A store may wrap another one: `monocontext.testing` adds counts, delays and faults so.
@@ -16,7 +16,7 @@ from monocontext.errors import AlreadyExists, ContextChanged, DamagedData, Inval
 from monocontext.records import dataclass, field
 from monocontext.stores import log
 
-_MARKER = r"(?:(?!\.{1,2}/)[^/]+/)*"
+_FOLDER_MARKER = r"(?:(?!\.{1,2}/)[^/]+/)*"  # `folder/` or `a/b/`, but not `a//` or `../`
 CONTENT_TYPE = "application/vnd.monocontext"
 """The content type of all objects. Unlike text, servers do not compress it by themselves."""
 
@@ -58,9 +58,9 @@ class ObjectInfo:
 def describe_left_out(keys: list[str], *, markers: bool) -> str:
     """A line for users about the keys that `list_usable` left out; empty if there are none.
 
-    `markers` includes keys such as `folder/`, which web consoles create to show a folder.
+    With `markers` it counts keys such as `folder/` too, which web consoles create to show a folder.
     """
-    shown = [key for key in keys if markers or not re.fullmatch(_MARKER, key)]
+    shown = [key for key in keys if markers or not re.fullmatch(_FOLDER_MARKER, key)]
     if not shown:
         return ""
     some = ", ".join(map(repr, shown[:10])) + (", ..." if len(shown) > 10 else "")
@@ -69,7 +69,7 @@ def describe_left_out(keys: list[str], *, markers: bool) -> str:
 
 
 class RangeReader(Protocol):
-    """The one verb of a store that a reader of a text needs."""
+    """The only verb of a store that a reader of a text needs."""
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         """Read `length` bytes from byte `start` (1 GET).
@@ -83,10 +83,10 @@ class RangeReader(Protocol):
 
 @runtime_checkable
 class CopyKeeper(RangeReader, Protocol):
-    """A range reader that may answer from copies of its own."""
+    """A range reader with a cache of its own."""
 
     def forget(self, key: str, start: int, length: int, *, etag: str | None = None) -> None:
-        """Read this range from the store below from now on: its copy is damaged."""
+        """Remove a range from the cache, because a reader found it damaged; it is read from the store again."""
         ...
 
 
@@ -95,22 +95,22 @@ class Store(RangeReader, Protocol):
 
     @property
     def url(self) -> str:
-        """The URL of the root, which opens the same place again. It contains no secret."""
+        """The URL of the root, by which the store can be opened again. It contains no secret."""
         ...
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
         """Read a whole object (1 GET). Raises `NotFound`, `AccessDenied`, `StoreFailure`.
 
-        With `most_bytes` a larger object raises `DamagedData` before its bytes are read.
+        With `most_bytes`, a larger object raises `DamagedData` before its bytes are read.
         """
         ...
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         """Write a whole object atomically, and return its ETag (1 PUT; more for a large object).
 
-        With `if_absent` the write succeeds only if there is no such object, and with `if_match` only over that version.
-        Otherwise it raises `AlreadyExists`, or `NotFound` for `if_match` on an object that was removed. Exactly one of
-        any number of concurrent conditional writers wins.
+        With `if_absent` it writes only if there is no such object, and with `if_match` only if the object has that
+        ETag. Otherwise it raises `AlreadyExists`, or `NotFound` for `if_match` without an object. Exactly one of any
+        number of concurrent conditional writers wins.
         """
         ...
 
@@ -119,13 +119,13 @@ class Store(RangeReader, Protocol):
         ...
 
     def head(self, key: str) -> ObjectInfo:
-        """The size, the ETag and the time of an object (1 request). Raises `NotFound`."""
+        """The size, the ETag and the time of an object (1 HEAD). Raises `NotFound`."""
         ...
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
-        """Remove an object; a missing object is not an error (1 request).
+        """Remove an object; a missing object is not an error (1 DELETE).
 
-        With `if_match` only that version is removed; another one stays, and the call raises `AlreadyExists`.
+        With `if_match`, an object with another ETag is not removed: the call raises `AlreadyExists`.
         """
         ...
 
@@ -135,11 +135,13 @@ class Store(RangeReader, Protocol):
 
 
 class StoreBase:
-    """The optional members of a store, beside its verbs. The stores of this package derive from this class, which says
-    what the absence of each means; a store that does not derive from it has none of them."""
+    """The optional members of a store, beside its verbs, with what holds for a store without them.
+
+    The stores of this package derive from this class. A store that does not derive from it has none of the members.
+    """
 
     is_near: bool = False
-    """Whether it is useless to send a late request again, as for memory and disks."""
+    """Whether a round trip costs next to nothing, as for memory and disks: a late request is not sent a second time."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {cast(Store, self).url}>"
@@ -153,16 +155,16 @@ class StoreBase:
 
     @property
     def credentials_source(self) -> str:
-        """The source of the credentials that sign reads, in words; empty before the first read, and if unknown."""
+        """The source of the credentials that sign reads, in words; empty before the first read, or if unknown."""
         return ""
 
     @property
     def unproven_server(self) -> str:
-        """The address of the server if it is not known to honour conditional writes; else empty."""
+        """The URL of the server if it is not known to honour conditional writes; else empty."""
         return ""
 
     def now(self) -> float | None:
-        """The time by the clock that sets `modified_seconds`; `None` if responses have it."""
+        """The time by the clock that sets `modified_seconds`; `None` if responses have it as `now_seconds`."""
         return None
 
     def list_usable(self, left_out: list[str], prefix: str = "") -> Iterator[ObjectInfo]:
@@ -177,19 +179,17 @@ class StoreBase:
         return 0, 0
 
     def sibling(self, url: str) -> Store | None:
-        """The store at another place, with the client of this one; `None` if it can be opened by its URL."""
+        """The store at another URL, with the client or options of this one; `None` if its URL is enough to open it."""
         return None
 
 
 class StoreWrapper(StoreBase):
-    """Passes every verb on to the store below. Subclasses change some."""
+    """Passes every verb on to the store below, `store`. Subclasses change some."""
 
-    _prefix = ""
-    """What the keys in the store below have in front."""
+    _prefix = ""  # what is put before each key
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        """The store below."""
         self.is_near = isinstance(store, StoreBase) and store.is_near
 
     @property
@@ -219,7 +219,7 @@ class StoreWrapper(StoreBase):
 
 
 def innermost(store: Store) -> StoreBase:
-    """The optional members of the store at the bottom of a chain of wrappers."""
+    """The optional members of the store below all wrappers."""
     inner: object = store
     while isinstance(inner, StoreWrapper):
         inner = inner.store
@@ -232,11 +232,11 @@ def list_usable(store: Store, left_out: list[str], prefix: str = "") -> Iterator
 
 
 def put_own(store: Store, key: str, data: bytes, *, if_match: str | None = None) -> str:
-    """Write an object by a conditional `put` that recognises its own write when the reply was lost; returns its ETag.
+    """Write an object by a conditional `put` that recognises its own write if the response was lost; returns its ETag.
 
     The key or the data must have a random part, so that only this writer can have written these bytes. Without
-    `if_match` the object must not exist. Costs 1 PUT; if it fails, 1 HEAD more, and 1 GET if the object has this
-    length. Raises `AlreadyExists` for an object of another writer, and the error of `put` if nothing was written.
+    `if_match` the object must not exist. Costs 1 PUT; if that fails, 1 HEAD, and 1 GET if the object has this length.
+    Raises `AlreadyExists` for an object of another writer, and the error of `put` if nothing was written.
     """
     try:
         return store.put(key, data, if_absent=if_match is None, if_match=if_match)
@@ -244,7 +244,7 @@ def put_own(store: Store, key: str, data: bytes, *, if_match: str | None = None)
         try:
             stored = store.head(key)
             if stored.size_bytes == len(data) and store.get_range(key, 0, len(data), etag=stored.etag).data == data:
-                log.note(log.INFO, "%s/%s is written: only the reply was lost", store.url, key)
+                log.note(log.INFO, "%s/%s is written: only the response was lost", store.url, key)
                 return stored.etag
         except NotFound:
             raise error from None
@@ -260,10 +260,8 @@ def put_own(store: Store, key: str, data: bytes, *, if_match: str | None = None)
 
 
 def seconds_now(store: Store, response_seconds: float) -> float:
-    """The time by the store's clock in seconds since 1970, given that of a response, or 0 if it had none.
-
-    Without a time from the store, the result is the time of this machine.
-    """
+    """The time by the store's clock, in seconds since 1970: that of a response, unless it is 0; else `StoreBase.now`;
+    else that of this machine."""
     return response_seconds or innermost(store).now() or time.time()
 
 
@@ -309,7 +307,7 @@ def check_end(url: str, start: int, length: int, total_bytes: int) -> None:
 
 
 def check_part(url: str, expected: str | None, etag: str, start: int, length: int, total_bytes: int) -> None:
-    """Check the version and the end of an object. Raises `ContextChanged`, `DamagedData`."""
+    """Check that a range is of the expected version, and within the object. Raises `ContextChanged`, `DamagedData`."""
     check_version(url, expected, etag)
     check_end(url, start, length, total_bytes)
 
@@ -321,7 +319,7 @@ def check_size(url: str, most_bytes: int | None, found_bytes: int | None) -> Non
 
 
 def uniform(low: float, high: float) -> float:
-    """A random number between two others. `random` is not used: a program may have seeded it for its own sequence."""
+    """A random number from `low` to `high`. `random` is not used: a program may have seeded it for its own sequence."""
     return low + (high - low) * int.from_bytes(os.urandom(6), "big") / (1 << 48)
 
 

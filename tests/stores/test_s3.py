@@ -89,7 +89,7 @@ PORTAL = Turn(200, b"<html><body>Please log in</body></html>", {"Content-Type": 
         (Turn(200, b"", {"Content-Type": "text/plain"}), "expected the listing of an S3 server, found text/plain"),
         (
             Turn(200, f"<ListBucketResult>{LISTED}<IsTruncated>true</IsTruncated></ListBucketResult>".encode()),
-            f"{URL}/: the listing is cut",
+            f"{URL}/: the listing is incomplete",
         ),
     ],
 )

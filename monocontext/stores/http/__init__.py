@@ -8,8 +8,7 @@
             `-- timer       the timeouts of an exchange, learnt from earlier ones; no I/O
 
 The client knows neither S3 nor botocore: a store supplies an `Origin` (route and signatures) and a `Sink` (which
-checks the response and takes its body). The client uses only the standard library, starts no thread, and holds no lock
-while it waits.
+checks the response and takes its body). It starts no thread, and holds no lock while it waits.
 
 Not supported: HTTP/2, requests with a body, compressed transfer, proxies that speak TLS themselves.
 """

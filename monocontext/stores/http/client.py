@@ -51,8 +51,7 @@ class Client:
         self.budget = RetryBudget(time.monotonic)
         self.pace = Pace(silence_seconds)
         self._origin, self._attempts, self._silence_seconds = origin, attempts, silence_seconds
-        self._server_ahead_seconds = 0.0
-        """How far the clock of the server is ahead of that of this machine, if a signature was refused for it."""
+        self._server_ahead_seconds = 0.0  # what the clock of this machine lacks, if a signature was refused for it
 
     def get(self, key: str, sink: Sink, expected_bytes: int = 0) -> None:
         """Read the object `key`, or the range in the headers of `sink`, into `sink` (1 GET, and 1 more for each fault).

@@ -34,8 +34,7 @@ class Connection:
         """The number of completed exchanges."""
         self.socket = sock
         self.unread = b""
-        """Bytes that arrived with a head and follow it. After a whole response there must be none: they would be taken
-        for the next one."""
+        """Bytes that arrived with a head. After a whole response there must be none: they would start the next one."""
         self._timer: ExchangeTimer | None = None
 
     def send(self, request: bytes, timer: ExchangeTimer) -> None:
@@ -205,8 +204,7 @@ _DAYS_BEFORE_MONTH = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)  # 
 _DATE = rf"[A-Z][a-z]{{2}}, ([012]\d|3[01]) ({'|'.join(_MONTHS)}) ([12]\d{{3}}) ([01]\d|2[0-3]):([0-5]\d):([0-5]\d) GMT"
 """The form of dates that servers send: `Sun, 06 Nov 1994 08:49:37 GMT`. The two older forms of HTTP do not match."""
 _CONTROL = r"[\x00-\x08\x0a-\x1f\x7f]"
-"""Control characters except tab, which no header may contain: a line break or NUL could hide another header, and an
-escape sequence could get into a message."""
+"""No header contains a control character except tab: it could hide another header, or garble a message."""
 _LEAP_DAYS_BEFORE_1970 = 477  # since the year 1 of the Gregorian calendar
 
 

@@ -41,11 +41,10 @@ _RESOLVED_SECONDS = 5.0
 
 
 class SocketAddress(NamedTuple):
-    """An address of a host."""
+    """An address of a host. `name` begins with the IP address and the port, as `socket.connect` takes it."""
 
     family: socket.AddressFamily
     name: Any
-    """What `socket.connect` takes and `getpeername` returns: the IP address and the port, for IPv6 two numbers more."""
 
 
 class Pool:

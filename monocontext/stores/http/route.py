@@ -61,10 +61,8 @@ class Origin(Protocol):
     def sign(
         self, route: Route, host: str, target: str, headers: Mapping[str, str], now: float
     ) -> tuple[dict[str, str], Credentials]:
-        """All headers of a signed GET, and the credentials that signed it. `now` is in seconds since 1970.
-
-        Without credentials it raises an error that the store translates.
-        """
+        """All headers of a signed GET, and the credentials that signed it; `now` is in seconds since 1970. Without
+        credentials it raises an error that the store translates."""
         ...
 
     def renew(self, refused: Credentials) -> None:

@@ -34,8 +34,7 @@ _OTHER_VARIABLES = ("BOTO_CONFIG", "HOME", "REQUESTS_CA_BUNDLE", "REQUEST_METHOD
 """Variables without the prefix `AWS_` that botocore reads."""
 _FILES = {"AWS_CONFIG_FILE": "~/.aws/config", "AWS_SHARED_CREDENTIALS_FILE": "~/.aws/credentials"}
 """The variables that name the two shared files, and where these are by default."""
-_accounts: dict[tuple[object, ...], Account] = {}
-"""By profile, environment, and the versions of the two files."""
+_accounts: dict[tuple[object, ...], Account] = {}  # by profile, environment, and the versions of the two files
 
 
 def account_of(profile: str | None, refused: Account | None = None) -> Account:
@@ -75,8 +74,7 @@ class Account:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._plans: dict[tuple[object, ...], RequestPlan | None] = {}
-        """By the options that matter, and the bucket."""
+        self._plans: dict[tuple[object, ...], RequestPlan | None] = {}  # by options and bucket
 
     def plan(self, options: S3Options, bucket: str) -> RequestPlan | None:
         """The plan for a bucket, made without a request; `None` if our transport cannot reach the bucket.
@@ -105,10 +103,7 @@ class Account:
 
 
 def native_route(settings: Settings, options: S3Options, bucket: str) -> Route:
-    """The route to a bucket by the rules of this package, which agree with botocore's where they apply.
-
-    Raises `NeedsBotocore` where they do not.
-    """
+    """The route to a bucket, the same as that of botocore. Raises `NeedsBotocore` if our rules do not cover it."""
     settings.check_for_s3()
     if bucket.endswith(SPECIAL_SUFFIXES):
         raise NeedsBotocore(f"{bucket} is an access point or a special bucket")

@@ -1,4 +1,4 @@
-"""Make clients of boto3, and learn from botocore how to read from a bucket.
+"""Make clients of boto3, and learn from botocore the route and the keys of reads from a bucket.
 
 botocore has more rules for endpoints, styles and signatures than `native_route`. If one of them applies, botocore
 prepares and signs a request, and a hook catches it before it is sent: once for each bucket and process.
@@ -27,11 +27,15 @@ BEFORE_SEND = "before-send.s3.GetObject"
 _PROBE = "monocontext-probe"  # the key of the request that botocore prepares
 _EXPRESS = "--x-s3"  # the ending of the names of directory buckets, whose requests need a session token of their own
 _SCOPE = r"AWS4-HMAC-SHA256 Credential=.*/\d{8}/(?P<region>[^/]+)/(?P<service>[^/]+)/aws4_request,"
+"""The start of an `Authorization` header. Other signatures, such as SigV4A (`AWS4-ECDSA-P256-SHA256`), do not match."""
 
 
 def learn_plan(options: S3Options, bucket: str, reason: str) -> RequestPlan | None:
-    """Get the plan for a bucket from botocore, and log why (0.3 s at the first call in a process, 20 ms later)."""
-    log.note(log.INFO, "botocore is asked how to read from %s: %s", bucket, reason)
+    """Get the plan for a bucket from botocore, without a request; `None` if our transport cannot reach the bucket.
+
+    It takes 0.3 s at the first call in a process, and 20 ms later. The `reason` is logged.
+    """
+    log.note(log.INFO, "botocore prepares the reads from %s: %s", bucket, reason)
     client = connect(options)
     try:
         route = learn_route(client, bucket)
@@ -44,24 +48,24 @@ def learn_plan(options: S3Options, bucket: str, reason: str) -> RequestPlan | No
 
 @cache
 def _shared_data_loader() -> Any:
-    """The loader of the files from which botocore makes a client, shared so that they are read once. Sessions are not
-    shared: a new client must not inherit credentials that the server refused."""
+    """The loader of the files from which botocore makes a client, shared so that they are read once."""
     return load_botocore().session.get_session().get_component("data_loader")
 
 
-def _session(profile: str | None) -> Any:
+def _make_session(profile: str | None) -> Any:
+    """A new session of boto3: a shared one would give a new client the credentials that the server refused."""
     from boto3.session import Session  # most reads need neither boto3 nor botocore
 
-    inner, models = load_botocore().session.get_session(), _shared_data_loader()
-    inner.register_component("data_loader", models)
+    inner, loader = load_botocore().session.get_session(), _shared_data_loader()
+    inner.register_component("data_loader", loader)
     session = Session(profile_name=profile, botocore_session=inner)
-    models.search_paths[:] = dict.fromkeys(models.search_paths)  # each session of boto3 appends its own folder
+    loader.search_paths[:] = dict.fromkeys(loader.search_paths)  # each session of boto3 appends its own folder
     return session
 
 
 def connect(options: S3Options) -> Any:
     """A new boto3 client. No request is sent."""
-    session = _session(options.profile)
+    session = _make_session(options.profile)
     if options.path_style is not None:
         return _make_client(session, options, "path" if options.path_style else "virtual")
     if options.endpoint:
@@ -104,7 +108,7 @@ class _CaughtRequest(Exception):
 
 def learn_route(client: Any, bucket: str) -> Route | None:
     """The route by which `client` reads from `bucket`; `None` if our transport cannot use it. No request is sent.
-    Raises the errors that boto3 raises before that, such as missing credentials."""
+    Raises the errors that boto3 raises before it sends one, such as that for missing credentials."""
     if bucket.endswith(_EXPRESS):
         return None
     this_thread = threading.get_ident()
@@ -126,15 +130,16 @@ def learn_route(client: Any, bucket: str) -> Route | None:
 
 
 def _route_of(url: str, headers: Any, config: Any) -> Route | None:
+    """The route of a prepared request; `None` if our transport cannot use it."""
     parts = urlsplit(url)
     scheme, host = parts.scheme, parts.hostname
     if scheme not in ("http", "https") or not host or parts.query or not parts.path.endswith(_PROBE):
         return None
-    proxy = None
-    if proxy_url := _proxy_url(url, scheme, config):
-        proxy = parse_proxy(proxy_url)
-        if proxy is None:
-            return None
+    proxies = load_botocore().utils.get_environ_proxies(url) if config.proxies is None else config.proxies
+    proxy_url = proxies.get(scheme)
+    proxy = parse_proxy(str(proxy_url)) if proxy_url else None
+    if proxy_url and proxy is None:
+        return None
     endpoint = Endpoint(scheme, host, parts.port or DEFAULT_PORTS[scheme], proxy)
     path = parts.path.removesuffix(_PROBE)
     authorization = headers.get("Authorization")
@@ -142,11 +147,3 @@ def _route_of(url: str, headers: Any, config: Any) -> Route | None:
         return Route(endpoint, path, "", signed=False)
     scope = re.match(_SCOPE, authorization.decode() if isinstance(authorization, bytes) else authorization)
     return Route(endpoint, path, scope["region"], scope["service"]) if scope else None
-
-
-def _proxy_url(url: str, scheme: str, config: Any) -> str | None:
-    proxies = config.proxies
-    if proxies is None:
-        proxies = load_botocore().utils.get_environ_proxies(url)
-    result = proxies.get(scheme)
-    return str(result) if result else None

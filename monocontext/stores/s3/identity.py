@@ -47,10 +47,8 @@ class BotocoreIdentity:
         self._tried = tried
         self._process, self._lock = os.getpid(), threading.Lock()
         self._botocore_credentials: Any = _NOT_LOADED
-        self._frozen: Any = None
-        """The last keys, as botocore returns them."""
-        self._credentials = Credentials("", "")
-        """The same keys."""
+        self._frozen: Any = None  # the last keys, as botocore returns them
+        self._credentials = Credentials("", "")  # the same keys
 
     @property
     def credentials(self) -> Credentials:

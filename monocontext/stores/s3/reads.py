@@ -134,8 +134,7 @@ class ThrottleCounter(threading.local):
         return count
 
     def _count_response(self, response: Any = None, **_: Any) -> None:
-        """Handle the event after a response, which is `None` if none arrived. Returns `None`: botocore decides about a
-        retry."""
+        """Handle the event after a response (`None` if none arrived). Returning `None` leaves the retry to botocore."""
         if response is None:
             return
         http, parsed = response

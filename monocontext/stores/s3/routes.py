@@ -1,6 +1,6 @@
-"""Routes to buckets by the rules of botocore, for AWS and for other servers, and the proxies on the way. No requests.
+"""Find the route to a bucket of AWS or of another server, and the proxy on the way, by the rules of botocore. No I/O.
 
-Botocore itself finds the routes of access points, FIPS, dual stack and other partitions.
+Only botocore itself finds the routes of access points, FIPS, dual stack and other partitions.
 
 | endpoint | bucket | URL |
 |---|---|---|
@@ -25,31 +25,31 @@ from monocontext.stores.s3.settings import NeedsBotocore
 AWS_DOMAINS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 DEFAULT_REGION = "us-east-1"
 """The region of requests if none is configured. Its host name contains no region."""
-_AWS_SUFFIXES = (
+_DOMAINS_BY_REGION = (
     (r"(us|eu|ap|sa|ca|me|af|il|mx)(?!-gov)-[a-z]+-\d+", "amazonaws.com"),
     (r"us-gov-[a-z]+-\d+", "amazonaws.com"),
     (r"cn-[a-z]+-\d+", "amazonaws.com.cn"),
 )
 """Patterns of regions, and the domain of their hosts. All patterns are compiled where they are used: most never are."""
-_ANY_REGION = r"(?=.{2,63}$)[a-z0-9]+(-[a-z0-9]+)*"
-_PLAIN_BUCKET = r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*"
-_DOTTED_BUCKET = r"(?=.{3,63}$)[a-z0-9]+([.-][a-z0-9]+)*"
+_ANY_REGION = r"(?=.{2,63}$)[a-z0-9]+(-[a-z0-9]+)*"  # `eu-west-1`, `auto` or `garage`
+_PLAIN_BUCKET = r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*"  # `a-b-c`, but not `a--b`, `a.b` or `My_Bucket`
+_DOTTED_BUCKET = r"(?=.{3,63}$)[a-z0-9]+([.-][a-z0-9]+)*"  # `a.b` too
 SPECIAL_SUFFIXES = ("--x-s3", "--op-s3", "--ol-s3", "--xa-s3", "--table-s3", "-s3alias", "--s3alias")
 """Endings of the names of access points and of special buckets."""
 _ENDPOINT = (
     r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::(?P<port>\d{1,5}))?"
     r"(?P<path>(?:/[A-Za-z0-9._~-]+)*)/?"
 )
-_HOST_NAME = r"(?=.*[a-z])[a-z0-9-]+(\.[a-z0-9-]+)*"
-_SYSTEM_HAS_PROXIES = os.name == "nt" or sys.platform == "darwin"
+_HOST_NAME = r"(?=.*[a-z])[a-z0-9-]+(\.[a-z0-9-]+)*"  # `store.example`, but not `127.0.0.1`
+_SYSTEM_HAS_PROXIES = os.name == "nt" or sys.platform == "darwin"  # outside of the environment
 
 
 def route_to_aws(bucket: str, region: str, path_style: bool) -> Route:
-    """The route to a bucket of AWS."""
-    suffix = next((suffix for regions, suffix in _AWS_SUFFIXES if re.fullmatch(regions, region)), None)
-    if suffix is None:
+    """The route to a bucket of AWS. Raises `NeedsBotocore`."""
+    domain = next((domain for regions, domain in _DOMAINS_BY_REGION if re.fullmatch(regions, region)), None)
+    if domain is None:
         raise NeedsBotocore(f"the region {region} is not one that the built-in client knows")
-    host = f"s3.{suffix}" if region == DEFAULT_REGION else f"s3.{region}.{suffix}"
+    host = f"s3.{domain}" if region == DEFAULT_REGION else f"s3.{region}.{domain}"
     bucket_in_host = not path_style and "." not in bucket
     if not re.fullmatch(_PLAIN_BUCKET if bucket_in_host else _DOTTED_BUCKET, bucket):
         raise NeedsBotocore(f"the bucket name {bucket} is not one that the built-in client can put into a URL")
@@ -58,19 +58,17 @@ def route_to_aws(bucket: str, region: str, path_style: bool) -> Route:
 
 
 def route_to_server(bucket: str, endpoint_url: str, region: str, bucket_in_host: bool) -> Route:
-    """The route to a bucket of another server."""
+    """The route to a bucket of another server. Raises `NeedsBotocore`."""
     match = re.fullmatch(_ENDPOINT, endpoint_url)
-    if match is None:
+    if match is None or not 0 < int(match["port"] or DEFAULT_PORTS["http"]) < 65536:
         raise NeedsBotocore("the endpoint is not of the form http(s)://host[:port][/path]")
     scheme, path = match["scheme"], match["path"]
+    port = int(match["port"] or DEFAULT_PORTS[scheme])
     host = domain = match["host"].strip("[]").lower()
     if host.endswith(AWS_DOMAINS):
         raise NeedsBotocore("the endpoint belongs to AWS")
     if not re.fullmatch(_ANY_REGION, region) or region.startswith(("aws-", "fips-", "s3-")) or region.endswith("-fips"):
         raise NeedsBotocore(f"the region {region} is not one that the built-in client knows")
-    port = int(match["port"] or DEFAULT_PORTS[scheme])
-    if not 0 < port < 65536:
-        raise NeedsBotocore("the endpoint is not of the form http(s)://host[:port][/path]")
     if bucket_in_host:
         if not (re.fullmatch(_PLAIN_BUCKET, bucket) and re.fullmatch(_HOST_NAME, host)):
             raise NeedsBotocore(f"the bucket name {bucket} cannot be put in front of {host}")
@@ -84,14 +82,14 @@ def find_proxy(url: str) -> Proxy | None:
     """The proxy for `url`, or `None`. Raises `NeedsBotocore` for one over TLS or SOCKS."""
     if not _SYSTEM_HAS_PROXIES and not any(name.lower().endswith("_proxy") for name in os.environ):
         return None
-    from urllib.request import getproxies, proxy_bypass  # 20 ms, where there may be a proxy
+    from urllib.request import getproxies, proxy_bypass  # 20 ms that only those with a proxy pay
 
     parts = urlsplit(url)
-    if proxy_bypass(parts.netloc):
+    proxy_url = getproxies().get(parts.scheme)
+    if not proxy_url or proxy_bypass(parts.netloc):
         return None
-    if not (proxy_url := getproxies().get(parts.scheme)):
-        return None
-    if (proxy := parse_proxy(proxy_url)) is None:
+    proxy = parse_proxy(proxy_url)
+    if proxy is None:
         raise NeedsBotocore("the proxy is not plain HTTP")
     return proxy
 

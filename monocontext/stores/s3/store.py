@@ -1,4 +1,4 @@
-"""The store at `s3://bucket/prefix`: GETs use the HTTP client of this package, all other requests use boto3.
+"""Store objects at `s3://bucket/prefix`. GETs use the HTTP client of this package, all other requests use boto3.
 
 Common readers return wrong bytes without an error when a server shortens or ignores a range, or when an object is
 replaced between two requests. This store names the ETag in each request for a range, and checks status, Content-Range,
@@ -49,11 +49,11 @@ from monocontext.stores.s3.reads import (
 )
 from monocontext.stores.s3.settings import S3Options
 
-_THRESHOLD_BYTES = 16 << 20  # objects above this size are sent in parts
+_MOST_SINGLE_BYTES = 16 << 20  # larger objects are sent in parts
 _PART_BYTES = 8 << 20  # the size of a part of a multipart upload
 _MOST_PARTS = 10_000  # the most parts of a multipart upload; a limit of S3
-_WORKERS = 4  # the parts of one object that are uploaded at once
-_CONFLICTS = 8  # the most times that one write is sent while the server answers 409 ConditionalRequestConflict
+_PARTS_AT_ONCE = 4  # the parts of one object that are uploaded at once
+_CONFLICT_ATTEMPTS = 8  # how often a write is sent while the server answers 409 ConditionalRequestConflict
 
 
 class S3Store(StoreBase):
@@ -77,7 +77,7 @@ class S3Store(StoreBase):
         return self._connection.credentials_source
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._connection.given is not None:
+        if self._connection.callers_client is not None:
             raise NotPicklable(f"{self.url} was opened with client=: open it with endpoint=, region= or profile=")
         options = {name: getattr(self._options, name) for name in S3Options.__slots__}
         arguments = {name: value for name, value in options.items() if value is not None}
@@ -94,7 +94,7 @@ class S3Store(StoreBase):
         try:
             return self._read(key, None, None, most_bytes)
         finally:
-            if log.pending:  # after ranges, the engine emits events
+            if log.pending:  # only here: after ranges, the engine emits events
                 log.emit()
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
@@ -120,12 +120,12 @@ class S3Store(StoreBase):
 
     @property
     def unproven_server(self) -> str:
-        """The address of the server, unless it is AWS, which honours conditional writes; known after a request."""
+        """The URL of the server; empty for AWS, which is known to honour conditional writes. Imports boto3."""
         client = self._connection.client()
         return "" if is_aws(client) else str(client.meta.endpoint_url)
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
-        for attempt in range(1, _CONFLICTS):
+        for attempt in range(1, _CONFLICT_ATTEMPTS):
             try:
                 return self._put(key, data, if_absent, if_match)
             except WriteConflict:
@@ -141,7 +141,7 @@ class S3Store(StoreBase):
         try:
             with self._client(url, etag=if_match, writing=bool(condition)) as client:
                 # Servers disagree about If-Match at the end of a multipart upload, so this is one PUT of any size.
-                if len(data) > _THRESHOLD_BYTES and if_match is None:
+                if len(data) > _MOST_SINGLE_BYTES and if_match is None:
                     return bare_etag(_put_in_parts(client, target, data, condition), url)
                 # botocore sends `Expect: 100-continue` even for an empty body, and SeaweedFS answers that in a way that
                 # breaks the connection: the next request on it times out.
@@ -155,18 +155,18 @@ class S3Store(StoreBase):
         return bare_etag(answer.get("ETag"), url)
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        """Yield objects page by page. Those of other servers than AWS are sorted: SeaweedFS lists `a/b` before `a-b`;
-        and each is yielded once: a proxy may repeat a page."""
+        """Yield objects page by page. A listing of another server than AWS is read whole first, to sort it (SeaweedFS
+        lists `a/b` before `a-b`) and to yield each object once (a proxy may repeat a page)."""
         return self.list_usable([], prefix)
 
     def list_usable(self, left_out: builtins.list[str], prefix: str = "") -> Iterator[ObjectInfo]:
         url = f"{self.url}/{prefix}"
         with self._client(url) as client:
-            ordered = is_aws(client)
+            is_sorted = is_aws(client)
             paginator = client.get_paginator("list_objects_v2")
             pages = iter(paginator.paginate(Bucket=self._bucket, Prefix=self._root + prefix))
         result = self._read_pages(pages, url, left_out)
-        if ordered:
+        if is_sorted:
             return result
         by_key = {info.key: info for info in result}
         return iter([by_key[key] for key in sorted(by_key)])
@@ -222,7 +222,7 @@ class S3Store(StoreBase):
             yield self._connection.client()
 
     def _url(self, key: str, span: Span | None = None) -> str:
-        """An object in error messages, in one line, after a check of its key and of a span in it."""
+        """An object in error messages, in one line. Raises the errors of its key and of a span in it."""
         if span is not None:
             check_range(*span)
         return self._display_url(check_key(key))
@@ -232,7 +232,7 @@ class S3Store(StoreBase):
 
 
 def _put_in_parts(client: Any, target: dict[str, str], data: bytes, condition: dict[str, str]) -> str:
-    """Upload `data` in parts, several at once; returns its ETag (2 requests, and 1 for each part of 8 MiB or more).
+    """Upload `data` in parts, several at once, and return its ETag (2 requests, and 1 for each part of 8 MiB or more).
 
     The last request has the condition. boto3's transfer manager neither returns the ETag nor supports conditions.
     """
@@ -247,7 +247,7 @@ def _put_in_parts(client: Any, target: dict[str, str], data: bytes, condition: d
         return {"PartNumber": number, "ETag": answer["ETag"]}
 
     try:
-        with ThreadPoolExecutor(_WORKERS, thread_name_prefix="monocontext-put") as workers:
+        with ThreadPoolExecutor(_PARTS_AT_ONCE, thread_name_prefix="monocontext-put") as workers:
             parts = list(workers.map(send, range(1, -(-len(data) // part_bytes) + 1)))
         answer = client.complete_multipart_upload(**upload, MultipartUpload={"Parts": parts}, **condition)
     except BaseException:
@@ -260,10 +260,10 @@ def _put_in_parts(client: Any, target: dict[str, str], data: bytes, condition: d
 def _check_page(page: Any, url: str) -> None:
     """Raise `StoreFailure` for a damaged page of a listing: `gc` and `sync --delete` would take objects for removed."""
     if "IsTruncated" not in page:
-        kind = page.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("content-type", "no type")
-        raise StoreFailure(f"{url}: expected the listing of an S3 server, found {kind}: is there a proxy between?")
+        content_type = page.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("content-type", "no content type")
+        raise StoreFailure(f"{url}: expected the listing of an S3 server, found {content_type}: is there a proxy?")
     if page["IsTruncated"] and not page.get("NextContinuationToken"):
-        raise StoreFailure(f"{url}: the listing is cut: the server says that there is more, but not where to go on")
+        raise StoreFailure(f"{url}: the listing is incomplete: expected a continuation token, found none")
 
 
 @dataclass(slots=True)
@@ -288,8 +288,8 @@ class S3Connection:
 
     def __init__(self, options: S3Options, client: Any = None) -> None:
         self.options = options
-        self.given = client
-        """A client of the caller, who is then responsible for forks."""
+        self.callers_client = client
+        """The option `client`; the caller is responsible for forks, and closes it."""
         self.throttles = ThrottleCounter()
         if client is not None:
             self.throttles.register(client)
@@ -299,8 +299,8 @@ class S3Connection:
 
     def client(self) -> Any:
         """The boto3 client; the first call costs 0.3 s, most of it the import."""
-        if self.given is not None:
-            return self.given
+        if self.callers_client is not None:
+            return self.callers_client
         state = self._state()
         if state.client is None:
             with state.lock:
@@ -313,12 +313,12 @@ class S3Connection:
         return state.client
 
     def transport(self, bucket: str) -> Client | None:
-        """Our transport to a bucket; `None` if boto3 must read, by choice or since our transport cannot reach it."""
-        if self.given is not None or self.options.transport == "boto3":
+        """Our transport to a bucket; `None` if boto3 must read, by an option or as our transport cannot reach it."""
+        if self.callers_client is not None or self.options.transport == "boto3":
             return None
         state = self._state()
         if state.handlers is None or any(getattr(handler, "enabled", True) for handler in state.handlers):
-            return None  # moto and its like answer requests of boto3 only
+            return None  # moto and its like intercept only requests of boto3
         if bucket not in state.transports:
             with state.lock:
                 if bucket not in state.transports:
@@ -326,9 +326,10 @@ class S3Connection:
         return state.transports[bucket]
 
     def _state(self) -> _ProcessState:
+        """The state of this process; a new one after a fork."""
         state = self._process_state
         if state.process != os.getpid():
-            # The lock is new too: a thread that did not survive the fork may have held it.
+            # With a new lock: a thread that did not survive the fork may have held it.
             inherited, state = state, _ProcessState(find_handlers())
             self._process_state = state
             if inherited.pool is not None:
@@ -360,10 +361,8 @@ class S3Connection:
 
 
 def find_handlers(client: Any = None) -> list[Any] | None:
-    """Handlers of a client, by default of a new one, that may respond instead of the network, as those of moto do.
-
-    `None` if they cannot be determined. Before the import of botocore there are none.
-    """
+    """Handlers of a client, by default of a new one, that may respond instead of the network, as those of moto do;
+    `None` if they cannot be determined. Before the import of botocore there are none."""
     try:
         if client is not None:
             return list(client.meta.events._emitter._handlers.prefix_search(BEFORE_SEND))
