@@ -68,7 +68,7 @@ def entries_in(ref: Directory, data: bytes, before: Any = None) -> Entries:
 
 def _filters_in(ref: refs.FilterDirectory, rows: list[Any]) -> Entries:
     kind = refs.FilterDirectory
-    entries: Entries = refs.parse_entries(rows, kind, kind) if ref.level > 1 else refs.filter_refs(rows)
+    entries: Entries = refs.parse_entries(rows, kind, kind) if ref.level > 1 else refs.parse_filters(rows)
     refs.check_filters([entry for entry in entries if isinstance(entry, refs.FilterRef)], ref.stop_frame)
     refs.check_filter_directories([entry for entry in entries if isinstance(entry, kind)], ref.first_frame)
     outside = any(entry.first_frame < ref.first_frame or entry.stop_frame > ref.stop_frame for entry in entries)

@@ -1,7 +1,7 @@
-"""The root of a context: the JSON object that names its index pages and filters, as found, parsed, checked and written.
+"""Parse, check, write and find the root of a context: the JSON object that names its index pages and filters.
 
 `docs/format.md` is the specification. `Manifest.check` asserts its invariants: counts rise from entry to entry and are
-possible, directories come first, each frame has a column in at most one filter, no id leads out of the context's place.
+possible, directories come first, each frame has a column in at most one filter, and no id leads out of the context.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from monocontext.options import check_int
 from monocontext.records import NamedTuple, dataclass, field
 from monocontext.stores.protocol import Store
 
-_FORMAT = 1
+_FORMAT = 1  # the version of the format that is written, and the newest one that is read
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
-_PART = 64 << 10
+_CHECKSUM_PIECE = 64 << 10  # the most characters of a value that are encoded at once for the checksum
 _TEXT_FIELD = b'\n  "text": "'
-_LATER_FIELDS = ("newlines", "final_newline", "frames", "stored_bytes", "frame_bytes", "codec")
+_FIELDS_AFTER_BYTES = ("newlines", "final_newline", "frames", "stored_bytes", "frame_bytes", "codec")
 ROOT_KEY = "manifest.json"
-_ROOT = re.compile(r"generations/(\d{20})\.json")
+_GENERATION_KEY = re.compile(r"generations/(\d{20})\.json")
 INLINE_PAGE_BYTES = 32 << 10
 """The most bytes of an index page in a root: some 1400 frames, 350 MB of text. Such a root has at most 45 KB."""
 MOST_ROOT_BYTES = 64 << 20
 """The largest root: 100,000 pages (107 TB of text in frames of 256 KiB) take 19 MB, and their filters at most 30 MB."""
 DIRECTORIES = "directories"
 """The feature that a root requires of its readers if directories name some of its pages or filters."""
-_NEVER_FALL = ("floor", "fence", "forgotten")  # the fields of a history that are generations
+_GENERATION_FIELDS = ("floor", "fence", "forgotten")  # the fields of a history that are generations, which never fall
 ANCESTORS = 16
-"""The number of generations that a root names. A writer that was paused between requests looks for its own there."""
+"""The number of earlier roots that a root names. A writer that was paused between requests looks for its own there."""
 
 
 def generation_key(generation: int) -> str:
@@ -60,16 +60,18 @@ class History:
     def after(self, write_id: str, before: History) -> History:
         """This history for a root that follows the root `write_id` with the history `before`."""
         ancestors = (*before.ancestors, write_id[:8])[-ANCESTORS:]
-        return History(ancestors, **{name: max(getattr(self, name), getattr(before, name)) for name in _NEVER_FALL})
+        newest = {name: max(getattr(self, name), getattr(before, name)) for name in _GENERATION_FIELDS}
+        return History(ancestors, **newest)
 
     def descends_from(self, generation: int, write_id: str, own_generation: int) -> bool | None:
-        """Whether the root `own_generation`, which has this history, follows an earlier root; None if it is too old."""
+        """Whether the root `own_generation`, which has this history, descends from the root `write_id` of an earlier
+        `generation`; `None` if that is too long ago to tell."""
         if generation >= self.floor:
             return True  # that root was not removed, so its number was not used twice
-        back = own_generation - generation
-        if not 0 < back <= len(self.ancestors):
+        distance = own_generation - generation
+        if not 0 < distance <= len(self.ancestors):
             return None
-        return self.ancestors[-back] == write_id[:8]
+        return self.ancestors[-distance] == write_id[:8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class Manifest:
     generation: int
     """1 for the first commit at a prefix; each commit adds 1."""
     write_id: str
-    """Random name of the commit, by which its writer recognises its own root after a lost reply."""
+    """A random name of the commit, by which its writer recognises its own root if the response was lost."""
     created: str
     """ISO 8601, UTC, by the writer's clock."""
     pages: tuple[refs.PageRef, ...] = ()
@@ -95,7 +97,7 @@ class Manifest:
     last_page: bytes | None = None
     """A copy of the last page if it has at most `INLINE_PAGE_BYTES`; it saves most texts a round trip."""
     text: str = ""
-    """All frames as they are stored, end to end, in base64. Only if the text has one page, and `last_page` is it."""
+    """All frames as they are stored, end to end, in base64; only if `last_page` is the only page of the text."""
     head: str = ""
     """The first characters of the text: one zstd frame, in base64."""
     tail: str = ""
@@ -103,7 +105,7 @@ class Manifest:
     flags: int = 0
     """The flags of `index.OF_TEXT` that all frames have; 0 in contexts of older versions."""
     sources: tuple[str, ...] = ()
-    """Places outside the context that have virtual segments."""
+    """The URLs of places outside the context that have virtual segments."""
     filters: tuple[refs.FilterRef, ...] = ()
     """In the order in which they were made."""
     filter_directories: tuple[refs.FilterDirectory, ...] = ()
@@ -173,7 +175,7 @@ class Manifest:
             raise DamagedData(f"{ROOT_KEY} (generation {self.generation}): {error}") from None
 
     def to_bytes(self) -> bytes:
-        """The JSON form: one line for each page; the last field is a checksum of all others."""
+        """The JSON form, with a line for each page. The last field is a checksum of all others."""
         optional = {
             "last_page": base64.b64encode(self.last_page or b"").decode(),
             "flags": self.flags,
@@ -192,7 +194,7 @@ class Manifest:
             "requires": [DIRECTORIES] if self.has_directories else [],
             **{name: getattr(self, name) for name in ("generation", "write_id", "created", "characters")},
             "bytes": self.text_bytes,
-            **{name: getattr(self, name) for name in _LATER_FIELDS},
+            **{name: getattr(self, name) for name in _FIELDS_AFTER_BYTES},
             "sources": list(self.sources),
             **{name: value for name, value in optional.items() if value},
             "pages": [refs.as_object(page) for page in self.pages],
@@ -210,11 +212,12 @@ class Manifest:
         if len(data) > MOST_ROOT_BYTES:
             raise DamagedData(f"{name}: the root has {len(data):,} bytes, at most {MOST_ROOT_BYTES:,} are allowed")
         try:
-            root = _parse(data)
+            root = _parse_json(data)
             computed = checksum(root) if isinstance(root, dict) else ""
         except (ValueError, RecursionError) as error:
-            problem = f"found {data[:40]!r} ({error})"
-            raise DamagedData(f"{name}: not a manifest: expected a JSON object, {problem}") from None
+            raise DamagedData(
+                f"{name}: not a manifest: expected a JSON object, found {data[:40]!r} ({error})"
+            ) from None
         if isinstance(root, list):
             raise NotAContext(
                 f'{name}: a DeepRecurse manifest, which counts lines: open it with unit="lines", or make a context in '
@@ -224,44 +227,47 @@ class Manifest:
             raise NotAContext(f'{name}: JSON, but not the manifest of a context (no field "format")')
         min_reader = root.get("min_reader", root["format"])
         if not isinstance(min_reader, int) or min_reader > _FORMAT:
-            reads = f"and this version reads formats up to {_FORMAT}: upgrade monocontext"
-            raise UnsupportedFormat(f"{name}: has format {min_reader!r}, {reads}")
-        if (requires := root.get("requires")) and requires != [DIRECTORIES]:
+            raise UnsupportedFormat(
+                f"{name}: has format {min_reader!r}, this version reads formats up to {_FORMAT}: upgrade monocontext"
+            )
+        requires = root.get("requires")
+        if requires and requires != [DIRECTORIES]:
             raise UnsupportedFormat(
                 f"{name}: needs the features {requires!r}, and this version lacks some of them: upgrade monocontext"
             )
         if root.get("crc32c") != computed:
-            raise DamagedData(f"{name}: checksum differs: expected {root.get('crc32c')!r}, found {computed!r}")
+            raise DamagedData(f"{name}: crc32c differs: expected {root.get('crc32c')!r}, found {computed!r}")
         try:
             manifest = cls._from_object(root)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DamagedData(f"{name}: field missing or of the wrong kind: {error!r}") from None
+            raise DamagedData(f"{name}: a field is missing or has the wrong type: {error!r}") from None
         manifest.check()
         return manifest
 
     @classmethod
     def _from_object(cls, root: dict[str, Any]) -> Manifest:
+        """The manifest of a JSON object. Raises errors of any type for a missing field or a wrong value."""
         known = {"format", "min_reader", "requires", "characters", "bytes", "newlines", "frames", "crc32c"}
         known |= {*cls.__match_args__, "open_frames"}
-        filters = refs.filter_refs(root.get("filters", ()))
-        is_earlier = len(filters) < len(root.get("filters", ()))
-        directories = () if is_earlier else root.get("filter_directories", ())  # earlier, too
+        filters = refs.parse_filters(root.get("filters", ()))
+        has_earlier_filters = len(filters) < len(root.get("filters", ()))
+        directories = () if has_earlier_filters else root.get("filter_directories", ())  # they name earlier ones too
         fields: dict[str, Any] = {name: str(root[name]) for name in ("write_id", "created", "codec")}
         fields |= {name: refs.count_of(root[name]) for name in ("generation", "stored_bytes", "frame_bytes")}
         fields |= {name: str(root.get(name, "")) for name in ("text", "head", "tail")}
         history = root.get("history", {})
-        generations = {name: refs.count_of(history.get(name, 0)) for name in _NEVER_FALL}
+        generations = {name: refs.count_of(history.get(name, 0)) for name in _GENERATION_FIELDS}
         manifest = cls(
             **fields,
             pages=refs.parse_entries(root["pages"], refs.PageRef, refs.PageDirectory),
             flags=refs.count_of(root.get("flags", 0)),
             filters=filters,
-            has_earlier_filters=is_earlier,
+            has_earlier_filters=has_earlier_filters,
             filter_directories=refs.parse_entries(directories, refs.FilterDirectory, refs.FilterDirectory),
             final_newline=bool(root["final_newline"]),
             last_page=base64.b64decode(root["last_page"], validate=True) if root.get("last_page") else None,
             sources=tuple(str(source) for source in root["sources"]),
-            documents=refs.documents_ref(root["documents"]) if root.get("documents") else None,
+            documents=refs.parse_documents(root["documents"]) if root.get("documents") else None,
             history=History(tuple(map(str, history.get("ancestors", ()))), **generations),
             extra={key: value for key, value in root.items() if key not in known},
         )
@@ -272,14 +278,15 @@ class Manifest:
         return manifest
 
 
-def _parse(data: bytes) -> Any:
-    """The JSON value of a root. The copy of its text, megabytes of base64, is cut out without parsing it."""
+def _parse_json(data: bytes) -> Any:
+    """The JSON value of a root. The copy of its text, megabytes of base64, is cut out first: to parse it takes long."""
     start = data.find(_TEXT_FIELD) + len(_TEXT_FIELD)
     stop = data.find(b'"', start)
     if start >= len(_TEXT_FIELD) and stop >= 0 and data.find(b"\\", start, stop) < 0:
-        around = data[:start] + b"@" + data[stop:]
-        root = json.loads(around)
-        if isinstance(root, dict) and root.get("text") == "@" and around.count(b'"@"') == 1:  # not in an inner object
+        without_text = data[:start] + b"@" + data[stop:]
+        root = json.loads(without_text)
+        # Another "@" could be the text field of an inner object.
+        if isinstance(root, dict) and root.get("text") == "@" and without_text.count(b'"@"') == 1:
             return root | {"text": str(memoryview(data)[start:stop], "utf-8")}
     return json.loads(data)
 
@@ -292,11 +299,11 @@ def checksum(root: dict[str, Any]) -> str:
         crc = google_crc32c.extend(crc, f"{separator}{_CANONICAL.encode(name)}:".encode())
         if isinstance(value, str):
             crc = google_crc32c.extend(crc, b'"')
-            for start in range(0, len(value), _PART):  # fresh memory for megabytes at once takes milliseconds
-                part = value[start : start + _PART]
-                data = part.encode("utf-8", "surrogatepass")
-                if data.translate(None, _BASE64):  # base64 has nothing to escape, and is the long value of a root
-                    data = _CANONICAL.encode(part)[1:-1].encode()
+            for start in range(0, len(value), _CHECKSUM_PIECE):  # fresh memory for megabytes at once takes milliseconds
+                piece = value[start : start + _CHECKSUM_PIECE]
+                data = piece.encode("utf-8", "surrogatepass")
+                if data.translate(None, _BASE64):  # long values are base64, which has nothing to escape
+                    data = _CANONICAL.encode(piece)[1:-1].encode()
                 crc = google_crc32c.extend(crc, data)
             crc = google_crc32c.extend(crc, b'"')
         else:
@@ -317,8 +324,8 @@ class Root(NamedTuple):
 
 
 def find_root(store: Store, generation: int | None = None) -> Root:
-    """Read the root of a generation, by default that in `manifest.json` (1 GET; 1 more if it is damaged; 2 if missing,
-    for the newest one). Raises `NotFound`, `NotAContext`, `DamagedData`, `UnsupportedFormat`."""
+    """Read the root of a generation, by default the newest (1 GET; 1 more if it is damaged; if `manifest.json` is
+    missing, 1 LIST and 1 GET more). Raises `NotFound`, `NotAContext`, `DamagedData`, `UnsupportedFormat`."""
     if generation is not None:
         try:
             return _read_root(store, generation_key(check_int("generation", generation, 0)), generation)
@@ -327,12 +334,12 @@ def find_root(store: Store, generation: int | None = None) -> Root:
     try:
         return _read_root(store, ROOT_KEY)
     except NotFound:
-        result = None
+        root = None
         with suppress(Unsupported):  # web servers cannot list
-            result = _read_newest_listed(store)  # raises its own error if even the bucket is missing
-        if result is None:
+            root = _read_newest_listed(store)  # raises its own error if even the bucket is missing
+        if root is None:
             raise NotFound(f"no context at {store.url}: no text is stored there") from None
-        return result._replace(gets=result.gets + 1)
+        return root._replace(gets=root.gets + 1)
 
 
 def read_generation(store: Store, generation: int) -> Manifest:
@@ -355,14 +362,15 @@ def read_newest(store: Store) -> Manifest | None:
     try:
         copy = _read_root(store, ROOT_KEY).manifest
     except (NotFound, DamagedData) as error:
-        result = None if isinstance(error, UnsupportedFormat) else _read_newest_listed(store)
-        if result is None and isinstance(error, DamagedData):
+        root = None if isinstance(error, UnsupportedFormat) else _read_newest_listed(store)
+        if root is None and isinstance(error, DamagedData):
             raise
-        return result.manifest if result else None
+        return root.manifest if root else None
     return read_newest_after(store, copy)
 
 
 def _read_newest_listed(store: Store) -> Root | None:
+    """Read the newest of the stored roots (1 LIST for each thousand, 1 GET); `None` if there is none."""
     numbers = listed_generations(store)
     return _read_root(store, generation_key(numbers[-1]), numbers[-1]) if numbers else None
 
@@ -374,14 +382,14 @@ def listed_generations(store: Store) -> list[int]:
 
 
 def generation_in(key: str) -> int | None:
-    """The number in the key of a root; None for another key."""
-    name = _ROOT.fullmatch(key)
-    return int(name[1]) if name else None
+    """The number in the key of a root; `None` for another key."""
+    match = _GENERATION_KEY.fullmatch(key)
+    return int(match[1]) if match else None
 
 
 def _read_root(store: Store, key: str, generation: int | None = None) -> Root:
     """Read one root; if it is damaged, or is other JSON by a flipped bit, read it again: it may be intact in the store.
-    Raises `DamagedData` for the root of another generation than that of the key: it would be followed for ever."""
+    Raises `DamagedData` if its generation is not that of its key: a search for the newest root would never end."""
     data, read_bytes = b"", 0
     for gets in (1, 2):
         try:

@@ -1,4 +1,4 @@
-"""The entries of a root and of its directories: references to index pages, filters, documents, and directories."""
+"""Parse and check the entries of a root and of its directories: references to pages, filters, documents and so on."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OBJECT = re.compile(
     r"segments/[0-9a-f]{32}\.seg|index/[0-9a-f]{32}\.(?:idx|dir)|filters/[0-9a-f]{32}\.flt|documents/[0-9a-f]{32}\.doc"
 )
 """The keys of all objects that roots name."""
-LIMIT = 1 << 62
+LIMIT = 1 << 62  # all counts are below it, so that sums of two fit 63 bits
 
 
 def fresh_id() -> str:
@@ -99,11 +99,11 @@ class PageDirectory(PageRef):
 
 @dataclass(frozen=True, slots=True)
 class FilterRef:
-    """A search filter: a table of bits with a row for each hash value and a column for each of some frames. A frame has
+    """A search filter: a table of bits, with a row for each hash value and a column for each of its frames. A frame has
     a column in at most one filter of a text. An edit changes `runs`, never the stored columns."""
 
     kind: str
-    """`FILTER_KIND`: how rows are computed and stored."""
+    """How rows are computed and stored: `FILTER_KIND`."""
     fold: str
     """The tables by which case was folded (`filters.grams.TABLES`)."""
     bits: int
@@ -227,7 +227,7 @@ class DocumentsRef:
     names: tuple[NameTableRef, ...] = ()
     """Names of documents after these tables are looked up in pages."""
     doubled: int | None = None
-    """The first document with the name of an earlier one of the same upload; `None` if there is none."""
+    """The number of the first document that has the name of an earlier one of the same upload; `None` if none has."""
 
     @property
     def documents(self) -> int:
@@ -240,13 +240,13 @@ class DocumentsRef:
 
     def as_object(self) -> dict[str, Any]:
         """The JSON form."""
-        results = {
+        fields = {
             "pages": [as_object(page) for page in self.pages],
             "last_page": None if self.last_page is None else base64.b64encode(self.last_page).decode(),
             "names": [as_object(table) for table in self.names] or None,
             "doubled": self.doubled,
         }
-        return {name: value for name, value in results.items() if value is not None}
+        return {name: value for name, value in fields.items() if value is not None}
 
     def check(self, text_bytes: int, characters: int, newlines: int) -> None:
         """Raise `ValueError` unless these can be the documents of a text with these counts."""
@@ -254,35 +254,37 @@ class DocumentsRef:
         check_document_pages(self.pages)
         last, copy = self.pages[-1], self.last_page
         require(not isinstance(last, DocumentDirectory), "the last page of documents is a directory")
-        within = last.characters <= characters and last.newlines <= newlines and last.bytes <= text_bytes
-        require(within, "documents end after the text")
+        is_within = last.characters <= characters and last.newlines <= newlines and last.bytes <= text_bytes
+        require(is_within, "documents end after the text")
         require(copy is None or len(copy) == last.size_bytes, "last_page and the last page of documents differ")
-        require(self.doubled is None or self.doubled < last.documents, f"doubled is document {self.doubled}")
+        exists = self.doubled is None or self.doubled < last.documents
+        require(exists, f"doubled names document {self.doubled} of {last.documents}")
         covered = 0
         for number, table in enumerate(self.names):
             where = f"table {number} of names"
             require(ID.fullmatch(table.id) is not None, f"{where}: {table.id!r} is not an id")
-            require(covered < table.documents <= last.documents, f"{where}: ends at {table.documents}")
-            possible = table.buckets.bit_count() == 1 and table.stride > 0
-            require(possible and table.names <= table.documents - covered, f"{where}: impossible record")
+            ends = f"expected its end between documents {covered + 1} and {last.documents}, found {table.documents}"
+            require(covered < table.documents <= last.documents, f"{where}: {ends}")
+            require(table.buckets.bit_count() == 1 and table.stride > 0, f"{where}: impossible buckets: {table}")
+            require(table.names <= table.documents - covered, f"{where}: {table.names} names of fewer documents")
             covered = table.documents
 
 
 # -- parsing and checking ----------------------------------------------------------------------------------------------
 
 
-def parse_entry(kind: type[Any], row: dict[str, Any]) -> Any:
-    """The record of a class whose fields are an id and counts, from its JSON form."""
-    return kind(str(row["id"]), *(count_of(row[name]) for name in kind.__match_args__[1:]))
+def parse_entry(entry_type: type[Any], row: dict[str, Any]) -> Any:
+    """An entry of a type whose fields are an id and counts, from its JSON form. Raises `KeyError`, `ValueError`."""
+    return entry_type(str(row["id"]), *(count_of(row[name]) for name in entry_type.__match_args__[1:]))
 
 
-def parse_entries(rows: Sequence[dict[str, Any]], kind: type[Any], directory: type[Any]) -> tuple[Any, ...]:
-    """The entries in a list of a root or a directory: records of `kind`, and of `directory` for those with a level."""
-    return tuple(parse_entry(directory if "level" in row else kind, row) for row in rows)
+def parse_entries(rows: Sequence[dict[str, Any]], entry_type: type[Any], directory: type[Any]) -> tuple[Any, ...]:
+    """The entries in a list of a root or a directory: those with a level are of the type `directory`."""
+    return tuple(parse_entry(directory if "level" in row else entry_type, row) for row in rows)
 
 
-def filter_refs(rows: Sequence[dict[str, Any]]) -> tuple[FilterRef, ...]:
-    """The entries of `filters`, without those of other kinds."""
+def parse_filters(rows: Sequence[dict[str, Any]]) -> tuple[FilterRef, ...]:
+    """The entries of `filters`, without those of other kinds than `FILTER_KIND`."""
     results = []
     for row in rows:
         if row["kind"] == FILTER_KIND:
@@ -294,14 +296,14 @@ def filter_refs(rows: Sequence[dict[str, Any]]) -> tuple[FilterRef, ...]:
 
 
 def count_of(value: object) -> int:
-    """Return `value` if it is an int from 0 to below `LIMIT`, else raise `ValueError`."""
+    """Return `value`. Raises `ValueError` unless it is an int from 0 to below `LIMIT`."""
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < LIMIT:
         raise ValueError(f"expected a count, found {value!r}")
     return value
 
 
 def require(condition: bool, message: str) -> None:
-    """Raise `ValueError` unless a condition is true."""
+    """Raise `ValueError` with a message unless a condition is true."""
     if not condition:
         raise ValueError(message)
 
@@ -317,8 +319,8 @@ def check_pages(pages: Sequence[PageRef], before: PageRef | None = None) -> None
         require(page.frames > before.frames, f"{where}: frames do not rise: {before.frames}, {page.frames}")
         size, newlines = page.bytes - before.bytes, page.newlines - before.newlines
         characters = page.characters - before.characters
-        possible = size >= characters >= max(newlines, page.frames - before.frames, 1) and newlines >= 0
-        require(possible, f"{where}: {size} bytes, {characters} characters and {newlines} newlines are impossible")
+        is_possible = size >= characters >= max(newlines, page.frames - before.frames, 1) and newlines >= 0
+        require(is_possible, f"{where}: {size} bytes, {characters} characters and {newlines} newlines are impossible")
         before = page
 
 
@@ -326,23 +328,24 @@ def check_filters(refs: Sequence[FilterRef], frames: int) -> None:
     """Raise `ValueError` unless these can be filters of a text of so many frames, each frame in one of them at most."""
     for number, ref in enumerate(refs):
         where = f"filter {number}"
-        possible = ref.bits in FILTER_BITS and 0 < ref.overlap_bytes < 1 << 32 and ref.seed < 1 << 32
-        require(possible and 0 < len(ref.runs) <= MOST_FILTER_RUNS, f"{where}: impossible record")
+        is_possible = ref.bits in FILTER_BITS and 0 < ref.overlap_bytes < 1 << 32 and ref.seed < 1 << 32
+        require(is_possible, f"{where}: bits {ref.bits}, overlap_bytes {ref.overlap_bytes} or seed is impossible")
+        require(0 < len(ref.runs) <= MOST_FILTER_RUNS, f"{where}: {len(ref.runs)} runs, at most {MOST_FILTER_RUNS}")
         column = 0
-        for _, first, count in ref.runs:
-            require(column <= first and count > 0, f"{where}: columns do not rise")
-            column = first + count
+        for _, first_column, count in ref.runs:
+            require(column <= first_column and count > 0, f"{where}: columns do not rise")
+            column = first_column + count
         require(column <= ref.width < 1 << 32, f"{where}: {column} columns of {ref.width}")
-        require(bool(ref.parts) and all(map(ID.fullmatch, ref.parts)), f"{where}: parts without a name")
+        require(bool(ref.parts) and all(map(ID.fullmatch, ref.parts)), f"{where}: {ref.parts} are not all ids")
     stop = 0
     for first, _, count in sorted(run for ref in refs for run in ref.runs):
         require(stop <= first, f"filters: frame {first} has two columns")
         stop = first + count
-    require(stop <= frames, f"filters cover more than {frames} frames")
+    require(stop <= frames, f"filters cover {stop} frames of {frames}")
 
 
 def check_filter_directories(refs: Sequence[FilterDirectory], covered: int = 0) -> int:
-    """The frames up to the end of these directories, or `ValueError` if they cannot follow `covered` frames."""
+    """The number of frames up to the last directory. Raises `ValueError` if they cannot follow `covered` frames."""
     for number, ref in enumerate(refs):
         where = f"filter directory {number}"
         check_entry(where, ref, refs[number - 1] if number else None)
@@ -353,14 +356,15 @@ def check_filter_directories(refs: Sequence[FilterDirectory], covered: int = 0) 
 
 
 def check_entry(where: str, entry: Any, before: object) -> None:
-    """Raise `ValueError` for an invalid object, and for an impossible directory, or one that follows a lower level."""
-    require(ID.fullmatch(entry.id) is not None, f"{where}: {entry.id!r} is not a page id")
+    """Raise `ValueError` for an invalid entry, or for a directory after one of a lower level. `where` names the entry,
+    and `before` is the previous one."""
+    require(ID.fullmatch(entry.id) is not None, f"{where}: {entry.id!r} is not an id")
     require(0 < entry.size_bytes <= MOST_PAGE_BYTES, f"{where}: an object of {entry.size_bytes:,} bytes")
     if hasattr(entry, "level"):
         is_possible = 0 < entry.level <= MOST_LEVELS and entry.entries > 0
         require(is_possible, f"{where}: a directory of level {entry.level} with {entry.entries} entries")
         follows = before is None or level_of(before) >= entry.level
-        require(follows, f"{where}: a directory of level {entry.level} after a lower one")
+        require(follows, f"{where}: a directory of level {entry.level} after one of level {level_of(before)}")
 
 
 def level_of(entry: object) -> int:
@@ -385,8 +389,8 @@ def check_document_pages(pages: Sequence[DocumentPageRef], before: DocumentPageR
         before = page
 
 
-def documents_ref(row: dict[str, Any]) -> DocumentsRef:
-    """The record of the field `documents` of a root. Raises `ValueError`, `TypeError` or `KeyError`."""
+def parse_documents(row: dict[str, Any]) -> DocumentsRef:
+    """The documents of a root, from its field `documents`. Raises `ValueError`, `TypeError` or `KeyError`."""
     return DocumentsRef(
         parse_entries(row["pages"], DocumentPageRef, DocumentDirectory),
         base64.b64decode(row["last_page"], validate=True) if row.get("last_page") else None,

@@ -74,7 +74,7 @@ DAMAGED: dict[str, tuple[Damage, type[MonocontextError], str]] = {
     "page that is another": (lambda s: (craft(s, BYTES), s.put(page_key(s), b"x" * 300)),
         DamagedData, r"index/\w{32}\.idx: crc32c differs: expected \w+, found \w+"),
     "byte of the root flipped": (lambda s: (craft(s, BYTES), put_changed(s, ROOT_KEY, flip(0.5))),
-        DamagedData, r"manifest\.json: (checksum differs: expected|not a manifest: expected).*found"),
+        DamagedData, r"manifest\.json: (crc32c differs: expected|not a manifest: expected).*found"),
     "garbage in the root": (lambda s: (craft(s, BYTES), write_root(s, bytes(range(256)))),
         DamagedData, r"manifest\.json: not a manifest: expected a JSON object, found"),
     "root truncated": (lambda s: (craft(s, BYTES), put_changed(s, ROOT_KEY, lambda data: data[: len(data) // 2])),

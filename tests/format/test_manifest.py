@@ -78,7 +78,7 @@ VIOLATIONS = {
     "codec 'lzma'": dataclasses.replace(GOOD, codec="lzma"),
     "frame_bytes 0": dataclasses.replace(GOOD, frame_bytes=0),
     "frame_bytes 16777217": dataclasses.replace(GOOD, frame_bytes=MAX_FRAME_BYTES + 1),
-    "page 1: 'short' is not a page id": with_page(id="short"),
+    "page 1: 'short' is not an id": with_page(id="short"),
     "page 1: '../../../../../../../../../etc/pw' is not": with_page(id="../../../../../../../../../etc/pw"),
     f"page 1: {HEX.upper()!r} is not": with_page(id=HEX.upper()),
     f"page 1: '{HEX}.n' is not": with_page(id=HEX + "\n"),
@@ -116,12 +116,12 @@ def edit_manifest(**changes: object) -> bytes:
 
 def test_a_missing_field() -> None:
     for field in {f.name for f in dataclasses.fields(Manifest)} - OPTIONAL:
-        with pytest.raises(DamagedData, match=rf"{NAME}: field missing.*{field}"):
+        with pytest.raises(DamagedData, match=rf"{NAME}: a field is missing.*{field}"):
             Manifest.from_bytes(edit_manifest(**{field: None}), NAME)
     for field in (f.name for f in dataclasses.fields(PageRef)):
         pages = json.loads(GOOD.to_bytes())["pages"]
         del pages[1][field]
-        with pytest.raises(DamagedData, match=rf"{NAME}: field missing.*{field}"):
+        with pytest.raises(DamagedData, match=rf"{NAME}: a field is missing.*{field}"):
             Manifest.from_bytes(edit_manifest(pages=pages), NAME)
 
 
@@ -137,11 +137,11 @@ REFUSED: list[tuple[type[MonocontextError], str, list[bytes]]] = [
         for field in ("generation", "stored_bytes", "frame_bytes")
         for value in NO_COUNTS
     ]),
-    (DamagedData, "field missing or of the wrong kind", [edit_manifest(pages=pages) for pages in NO_PAGES]),
+    (DamagedData, "a field is missing or has the wrong type", [edit_manifest(pages=pages) for pages in NO_PAGES]),
     (DamagedData, ".*is 1, the pages say", [
         edit_manifest(**{field: 1}) for field in ("characters", "bytes", "newlines", "frames")
     ]),
-    (DamagedData, r"checksum differs: expected '\w{8}', found '\w{8}'", [
+    (DamagedData, r"crc32c differs: expected '\w{8}', found '\w{8}'", [
         GOOD.to_bytes().replace(b"crafted", b"crufted"),
     ]),
     (DamagedData, "not a manifest: expected a JSON object, found", [*GARBAGE]),
