@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, TypedDict
 from urllib.parse import urlsplit
 
-from monocontext.stores.address import without_secrets
+from monocontext.stores.secrets_in_urls import without_secrets
 from rlm.errors import LLMError, UnknownOption
 from rlm.models.endpoint_errors import one_line
 
