@@ -27,6 +27,7 @@ class Provider:
         if not value:
             return self.base_url
         url = (value if "://" in value else f"http://{value}").rstrip("/").replace("://0.0.0.0", "://127.0.0.1")
+        url = url.replace("://:", "://127.0.0.1:")  # a port alone
         host = url.partition("://")[2]
         if "/" in host:
             return url

@@ -21,7 +21,7 @@ _MARKS = {  # opening and closing mark
     "solar": (r"<\|think(?:ing)?\|>", r"<\|/think(?:ing)?\|>|<\|end\|>\s*<\|begin\|>assistant<\|content\|>"),
     "gemma": (r"<\|channel>thought\b", r"<channel\|>"),
     "medgemma": (r"<unused94>thought\b", r"<unused95>"),
-    # gpt-oss: `analysis` and calls of tools, which have `to=` in their header, are thinking
+    # gpt-oss: "<|channel|>analysis<|message|>" to "<|channel|>final<|message|>"; calls of tools, by `to=`, are thinking
     "harmony": (
         _END + r"(?:(?:<\|start\|>[^<\n]*)?<\|channel\|>(?:\s*analysis\b|[^<\n]*\bto=)"
         r"|<\|start\|>[^<\n]*\bto=[^<\n]*<\|channel\|>)[^<\n]*(?:<\|constrain\|>[^<\n]*)?(?:<\|message\|>|\Z)",
@@ -30,11 +30,11 @@ _MARKS = {  # opening and closing mark
     ),
     # the same from servers that leave the special tokens out
     "bare": (r"\A\s*analysis(?-i:(?=[A-Z][\w']*[ ,]+\w))", r"(?<![a-zA-Z_\"'`/-])assistantfinal(?-i:(?![a-z_(=.]))"),
-    "apriel": (r"(?!)", r"^\[BEGIN FINAL RESPONSE\]"),
+    "apriel": (r"(?!)", r"^\[BEGIN FINAL RESPONSE\]"),  # its chat template writes the opening
     "granite": (r"\A\s*Here(?:'s| is) my thought process:", r"^Here(?:'s| is) my response:"),
 }  # fmt: skip
 _CLOSINGS = {kind: re.compile(closing, re.IGNORECASE | re.MULTILINE) for kind, (_, closing) in _MARKS.items()}
-_MARK = re.compile(
+_MARK = re.compile(  # an opening mark, or a closing one without it; granite's is a sentence, so it needs the opening
     "|".join(f"(?P<{kind}>{opening})" for kind, (opening, _) in _MARKS.items())
     + f"|(?P<closing>{'|'.join(closing for kind, (_, closing) in _MARKS.items() if kind != 'granite')})",
     re.IGNORECASE | re.MULTILINE,

@@ -46,17 +46,15 @@ def test_a_maker_is_asked_at_its_endpoint_with_its_own_key(name: str, monkeypatc
 def test_a_server_elsewhere(endpoint: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     endpoint.reply = lambda body: "FINAL(1)"
     OpenAILM("m", provider="ollama", base_url=endpoint.url).complete(ASK)
-    for host in (
-        endpoint.url.removesuffix("/v1"),
-        endpoint.url.removesuffix("/v1").removeprefix("http://"),
-        endpoint.url,
-    ):
+    root = endpoint.url.removesuffix("/v1")
+    for host in (root, root.removeprefix("http://"), endpoint.url):
         monkeypatch.setenv("OLLAMA_HOST", host)
         assert RLM("ollama:qwen3:4b").completion("q", "text").answer == "1"
     assert set(endpoint.paths) == {"/v1/chat/completions"}
     assert "sk-of-openai" not in str(endpoint.keys)
     for given, url in (
         ("0.0.0.0", "http://127.0.0.1:11434/v1"),
+        (":8080", "http://127.0.0.1:8080/v1"),
         ("box:1", "http://box:1/v1"),
         ("https://box/llm/v1", "https://box/llm/v1"),
         ("https://box", "https://box/v1"),
