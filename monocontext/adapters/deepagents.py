@@ -1,4 +1,4 @@
-"""The documents of a text as the files of a deep agent, for its `ls`, `read_file`, `grep` and `glob`.
+"""Give the documents of a text to a deep agent as files, for its `ls`, `read_file`, `grep` and `glob`.
 
     agent = deepagents.create_deep_agent(model, backend=DocumentsBackend("s3://bucket/code"))
 
@@ -19,17 +19,16 @@ from monocontext.errors import ContextTooLarge
 from monocontext.format.documents import Document
 from monocontext.text.monocontext import Monocontext
 
-_MOST_FOUND = 1000  # matches of a `grep`, or files of a `glob`: more would not fit into a prompt
-_GREP_SECONDS = 15.0  # after these a `grep` returns what it has, at its next hit
-_MOST_CHARACTERS = 1 << 20  # of a `read`; the agent's own limit is far lower
+_MOST_MATCHES = 1000  # lines of a `grep`, or files of a `glob`: more would not fit into a prompt
+_GREP_SECONDS = 15.0  # after this time, a `grep` returns its matches so far at the next one
+_MOST_CHARACTERS = 1 << 20  # in the result of a `read`; the agent's own limit is far lower
 _READ_ONLY = "Error: this text is read-only; CompositeBackend gives an agent other places to write to"
 
 
 class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
-    """The documents of the context at `url` as files that can be read. Safe for use by many threads.
-
-    `options`: as of `Monocontext.open`. `ls`, `glob`: 1 GET for 4,096 documents. Raises `ValueError` if there are none.
-    """
+    """The documents of the context at `url` as read-only files. Safe for use by many threads. Methods return an error
+    that the agent can correct in the result. `ls` and `glob` cost 1 GET for 4,096 documents, `read` and `grep` those of
+    the text that they read. `options`: as for `Monocontext.open`. Raises `ValueError` for a text without documents."""
 
     def __init__(self, url: str, **options: Any) -> None:
         self._text: Monocontext = Monocontext.open(url, **{"materialize_limit": _MOST_CHARACTERS} | options)
@@ -71,14 +70,14 @@ class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
         if folder and not any(self._files(folder)):
             return protocol.GrepResult(error=f"Error: no file or folder {path!r}")
         start, stop = (record.start, record.stop) if record else (0, len(self._text))
-        most = _MOST_FOUND if max_count is None else max_count
-        matches, end = list[protocol.GrepMatch](), time.monotonic() + _GREP_SECONDS
+        most_matches = _MOST_MATCHES if max_count is None else max_count
+        matches, deadline = list[protocol.GrepMatch](), time.monotonic() + _GREP_SECONDS
         try:
             is_included = compile_grep_include_glob(glob) if glob else lambda name: True
             for hit in self._text.grep(pattern, fixed=True, start=start, stop=stop):
                 name = (hit.document or "").lstrip("/")
                 is_wanted = hit.document and name.startswith(folder) and is_included(name.removeprefix(folder))
-                if time.monotonic() > end or (is_wanted and len(matches) == most):
+                if time.monotonic() > deadline or (is_wanted and len(matches) == most_matches):
                     return protocol.GrepResult(matches=matches, truncated=True)
                 if is_wanted:
                     matches.append(protocol.GrepMatch(path=f"/{name}", line=hit.document_line or 1, text=hit.line))
@@ -91,10 +90,10 @@ class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
             is_included = compile_grep_include_glob(pattern)
         except InvalidGlobPatternError as error:
             return protocol.GlobResult(error=f"Error: {error}")
-        records = list(islice((file for name, file in self._files(path or "/") if is_included(name)), _MOST_FOUND + 1))
-        more = {"truncated": True, "truncation_reason": "budget"} if len(records) > _MOST_FOUND else {}
-        entries = [(f"/{record.name.lstrip('/')}", record.bytes) for record in records[:_MOST_FOUND]]
-        matches = [protocol.FileInfo(path=name, is_dir=False, size=size) for name, size in entries]
+        records = (record for name, record in self._files(path or "/") if is_included(name))
+        files = ((f"/{record.name.lstrip('/')}", record.bytes) for record in islice(records, _MOST_MATCHES))
+        matches = [protocol.FileInfo(path=name, is_dir=False, size=size) for name, size in files]
+        more = {} if next(records, None) is None else {"truncated": True, "truncation_reason": "budget"}
         return protocol.GlobResult(matches=matches, **more)
 
     def write(self, file_path: str, content: str) -> Any:
@@ -104,17 +103,17 @@ class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
         return protocol.EditResult(error=_READ_ONLY)
 
     def _find(self, path: str) -> Document | None:
-        """The document of a path, whose name may begin with a slash."""
+        """The document at a path, with or without a slash at the beginning of its name; None if there is none."""
         documents = self._text.documents
         return next((documents.record(name) for name in (path.lstrip("/"), path) if name in documents), None)
 
     def _files(self, path: str) -> Iterator[tuple[str, Document]]:
-        """The documents in a folder and below it, with their names in it."""
+        """Yield the documents below a folder, each with its path relative to the folder."""
         folder = _folder(path)
         names = ((record.name.lstrip("/"), record) for record in self._text.documents.records())
         return ((name.removeprefix(folder), record) for name, record in names if name.startswith(folder))
 
 
 def _folder(path: str) -> str:
-    """The prefix of the names of documents in a folder: `src/` for `/src`, empty for `/`."""
+    """What the names of documents in a folder begin with: `src/` for `/src`, nothing for `/`."""
     return f"{path.strip('/')}/".lstrip("/")

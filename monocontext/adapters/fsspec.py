@@ -1,10 +1,10 @@
-"""Texts as files of fsspec, for every library that reads with it.
+"""Read texts as files by fsspec, and so by every library that uses it.
 
     fsspec.open("monocontext://text::s3://bucket/prefix")
 
-The path `text`, with any suffix or none, is the whole text, unless a document has that name; every other path is the
-document of that name, which may begin with a slash. Files hold the text in UTF-8. A filesystem stays on the generation
-that it opened, in other processes too; `invalidate_cache()` moves it to the newest one.
+The path `text`, with any suffix or none, is the whole text, unless a document has that name. Every other path is the
+document of that name, which may begin with a slash. Files are in UTF-8. A filesystem stays on the generation that it
+opened, in other processes too; `invalidate_cache()` moves it to the newest one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fsspec.spec import AbstractBufferedFile, AbstractFileSystem, make_instance
 from monocontext.adapters.text_bytes import TextBytes
 from monocontext.text.monocontext import Monocontext
 
-_WHOLE = "text"
+_WHOLE = "text"  # the path of the whole text
 
 
 class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
@@ -62,7 +62,7 @@ class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
         self._text.close()
 
     def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
-        """The files below a path (1 GET for 4,096 documents). The sizes of documents are None; `info` has them."""
+        """The files in a folder (1 GET for 4,096 documents). The sizes of documents are None; `info` returns them."""
         path = str(self._strip_protocol(path)).strip("/")
         below = f"{path}/" if path else ""
         results: dict[str, dict[str, Any]] = {}
@@ -90,7 +90,7 @@ class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
         return info | {"url": self._text.url, "generation": self._text.generation}
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: Any) -> bytes:
-        """The bytes [start, end) of a file, with the bounds of a slice."""
+        """Bytes [start, end) of a file, with the bounds of a slice."""
         content = TextBytes(self._find(str(self._strip_protocol(path))))
         first, stop, _step = slice(start, end).indices(len(content))
         return content.read(first, stop)

@@ -1,4 +1,4 @@
-"""A text as the context of `rlms` (alexzhang13/rlm), in its local and ipython environments, at any depth.
+"""Give a text to `rlms` (alexzhang13/rlm) as its context, in its local and ipython environments, at any depth.
 
     from monocontext.adapters import rlms
     from rlm import RLM
@@ -7,7 +7,7 @@
     print(model.completion(rlms.prompt(context), root_prompt="Who wrote it?").response)
 
 `rlms` would copy a context through a file. So the text is passed as a custom tool, which setup code names `context`,
-and the prompt is a placeholder of the same length (of documents: their bytes). Children of `rlm_query` get their own.
+and the prompt is a placeholder of the same length (for documents: in bytes). Children of `rlm_query` get their own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Texts = Monocontext | DocumentList | DocumentDict
 
-_NAME = "lazy_context"  # not like the names that `rlms` reserves
+_NAME = "lazy_context"  # unlike the names that `rlms` reserves
 _SETUP = f"""\
 context_0 = context = {_NAME}
 __builtins__ = __import__("monocontext.adapters.rlms", fromlist=["builtins_for"]).builtins_for(context, __builtins__)

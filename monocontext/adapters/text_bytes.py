@@ -1,4 +1,4 @@
-"""A part of a stored text as the bytes of a file."""
+"""Read a stored text, or a part of it, as bytes of UTF-8."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lazy texts in DSPy (3.4), and signatures and modules that read memories and texts of any size.
+"""Use lazy texts in DSPy (3.4), with signatures and modules that read memories and texts of any size.
 
     import dspy, monocontext.dspy
     from monocontext import Monocontext
@@ -32,8 +32,8 @@ __all__ = ["AgentMemoryRetrieval", "ExploreMemory", "MemoryAgent", "MemoryChainR
            "SynthesizeMemories", "interpreter"]  # fmt: skip
 
 MEMORY_FIELDS = frozenset({"memory_context", "memory_bank", "memory_database", "agent_memories"})
-_LONG = 20_000
-"""Characters. A longer `str` in another field is made lazy, too: `dspy.RLM` sends a `str` again with every step."""
+_MOST_EAGER_CHARACTERS = 20_000
+"""A longer `str` in any field is made lazy, since `dspy.RLM` sends a `str` again with every step."""
 PROMPT_CHARACTERS = 200_000  # the longest lazy text that goes into a prompt: some 50,000 tokens
 
 
@@ -57,6 +57,8 @@ def interpreter(context: object, **options: Any) -> Any:
 
 
 class _BoundedText(type):
+    """The type of `MemoryText`, which checks the length of a lazy text in `isinstance`."""
+
     def __instancecheck__(cls, value: object) -> bool:
         """Raises `ContextTooLarge` for a lazy text that a prompt cannot hold."""
         if isinstance(value, Monocontext) and len(value) > PROMPT_CHARACTERS:
@@ -68,11 +70,11 @@ class _BoundedText(type):
 
 
 class MemoryText(str, metaclass=_BoundedText):
-    """The type of a memory's field: a `str`, or a lazy text that is small enough where it goes into a prompt."""
+    """The type of a field for a memory: a `str`, or a lazy text that is small enough for a prompt."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        """For pydantic, of which signatures are models, it is a `str`."""
+        """The schema of `str`, for pydantic, whose models signatures are."""
         return handler(str)
 
 
@@ -162,7 +164,7 @@ class MemoryRLM(dspy.Module):  # type: ignore[misc]
 
 
 class MemoryAgent(dspy.Module):  # type: ignore[misc]
-    """Explores a memory for facts about a query, then makes one answer of them.
+    """Explores a memory for facts about a query, then combines them in one answer.
 
     `options` are those of `MemoryRLM`: `sub_lm`, `runner`, ...
     """
@@ -178,7 +180,7 @@ class MemoryAgent(dspy.Module):  # type: ignore[misc]
         return _combine(self.explore(**explore), self.synthesize(**synthesize))
 
     async def aforward(self, query: str, memory_db: Any, **options: Any) -> Any:
-        """The same prediction as of `forward`, for `acall`."""
+        """The prediction of `forward`, for `acall`."""
         explore, synthesize = _questions(query, memory_db, **options)
         return _combine(await self.explore.acall(**explore), await self.synthesize.acall(**synthesize))
 
@@ -207,7 +209,7 @@ def _combine(exploration: Any, synthesis: Any) -> Any:
 def run_limits(search_depth: int) -> dict[str, int]:
     """The limits of `search_depth` explorations: each a step to search and a step to read, and four sub-calls."""
     if isinstance(search_depth, bool) or not isinstance(search_depth, int) or search_depth < 1:
-        raise ValueError(f"search_depth must be a number of explorations, 1 or more, not {search_depth!r}")
+        raise ValueError(f"search_depth must be at least 1 exploration, not {search_depth!r}")
     return {"max_iters": 2 + 2 * search_depth, "max_llm_calls": 4 * search_depth}
 
 
@@ -224,7 +226,7 @@ def text_of(memory: Any) -> Monocontext:
 
 
 def _lazy_text(name: str, value: Any) -> Monocontext | None:
-    """The lazy text for the value of a field; None if the value is passed on unchanged."""
+    """The lazy text to pass instead of the value of a field; None to pass the value itself."""
     if isinstance(value, str):
-        return wrap_str(value) if name in MEMORY_FIELDS or len(value) > _LONG else None
+        return wrap_str(value) if name in MEMORY_FIELDS or len(value) > _MOST_EAGER_CHARACTERS else None
     return text_of(value) if name in MEMORY_FIELDS or isinstance(value, Monocontext) else None

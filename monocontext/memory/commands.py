@@ -1,7 +1,7 @@
 """Parse the commands of the memory protocol, whose grammar is that of CloudLLM's `memory` tool. Does no I/O.
 
-Unlike the original, this parser loses no text: values keep their spaces, a text in quotes may end in a number, and a
-malformed lifetime is part of the text, or an error.
+Unlike the original, this parser loses no text: values keep their spaces, a value in quotes may end in a number, and a
+malformed lifetime is part of the value, or an error.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Verb = Literal["P", "G", "L", "D", "C", "T", "SPEC"]
 # Unicode's White_Space. `str.split` also splits at U+001C to U+001F, other implementations of the protocol do not.
 _WHITE = "\t\n\x0b\x0c\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
 _SPACES = re.compile(f"[{_WHITE}]+")
-_TTL = re.compile(r"\+?[0-9]+")  # in seconds
-_NOTHING_OR_TTL = re.compile(f"(?:[{_WHITE}]+(\\+?[0-9]+))?")
-_WORDS = 3  # the most words after the verb that a command has; the rest is not split
+_TTL = re.compile(r"\+?[0-9]+")  # a lifetime in seconds, such as `60` or `+60`, not `-1` or `1.5`
+_OPTIONAL_TTL = re.compile(f"(?:[{_WHITE}]+(\\+?[0-9]+))?")  # what may follow a quoted value: nothing, or ` 60`
+_MOST_WORDS = 3  # words after the verb of a command; the rest is not split
 
 _VERBS: dict[str, Verb] = {
     "P": "P", "PUT": "P", "G": "G", "GET": "G", "L": "L", "LIST": "L", "D": "D", "DELETE": "D",
@@ -36,7 +36,7 @@ _MISSING = (
 
 
 class CommandRefused(Exception):
-    """An invalid command; the message is the reply's `error`."""
+    """A command is invalid. The message is the `error` of the reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,24 +47,23 @@ class Command:
     key: str = ""
     value: str = ""
     ttl_seconds: int | None = None
-    reports_ttl: bool = False
-    """Whether the reply states the lifetime, because the last number may have been meant as text."""
-    meta: bool = False
-    prefix: str = ""
-    scope: str = ""
+    reports_ttl: bool = False  # whether the reply states the lifetime, since that number may be part of the value
+    meta: bool = False  # whether the reply of G or L has times
+    prefix: str = ""  # of the keys that L lists
+    scope: str = ""  # what T counts: A (all), K (keys) or V (values)
     if_absent: bool = False
     if_match: str | None = None
 
 
 def parse(parameters: Mapping[str, Any]) -> Command:
-    """The command in a tool call. Raises `CommandRefused` for an invalid one, `InvalidParameters` if there is none."""
+    """The command in a tool call. Raises `CommandRefused` if it is invalid, `InvalidParameters` if it is missing."""
     text = parameters.get("command") if isinstance(parameters, Mapping) else None
     if not isinstance(text, str):
         raise InvalidParameters(_MISSING)
     text = text.strip(_WHITE)
     if not text:
         raise CommandRefused("ERR:Invalid Command")
-    first, *words = _SPACES.split(text, maxsplit=_WORDS)
+    first, *words = _SPACES.split(text, maxsplit=_MOST_WORDS)
     verb = _VERBS.get(first)
     key = parameters.get("key")
     key = key if isinstance(key, str) and key else None
@@ -87,7 +86,7 @@ def parse(parameters: Mapping[str, Any]) -> Command:
 
 
 def _parse_put(text: str, key: str | None, parameters: Mapping[str, Any]) -> Command:
-    """A put with its key and value in the parameters, or both in the text of the command."""
+    """A put, with its key and value both in the parameters, or both in the text of the command."""
     ttl = _parse_ttl(parameters.get("ttl"))
     value = parameters.get("value")
     is_ambiguous = False
@@ -114,14 +113,15 @@ def _parse_put(text: str, key: str | None, parameters: Mapping[str, Any]) -> Com
 
 
 def _split_ttl(rest: str, reads_ttl: bool) -> tuple[str, str | None]:
-    """The value in the text after a key, and the digits of its lifetime or None."""
+    """The value in the text after a key, and the digits of its lifetime, or None. With `reads_ttl` unset, no number is
+    a lifetime: `_split_ttl("a b 60", True)` is `("a b", "60")`, with False it is `("a b 60", None)`."""
     if rest.startswith('"'):
         try:
             literal, end = json.JSONDecoder().raw_decode(rest)
         except ValueError:
             pass  # a text that begins with a quote
         else:
-            match = _NOTHING_OR_TTL.fullmatch(rest, end)
+            match = _OPTIONAL_TTL.fullmatch(rest, end)
             if match and (reads_ttl or not match[1]):
                 return literal, match[1]
     if reads_ttl:
@@ -143,7 +143,7 @@ def _to_json(value: Any) -> str:
 
 
 def _split_words(text: str) -> list[str]:
-    return _SPACES.split(text.strip(_WHITE), maxsplit=_WORDS)
+    return _SPACES.split(text.strip(_WHITE), maxsplit=_MOST_WORDS)
 
 
 def _parse_ttl(ttl: Any) -> int | None:
@@ -161,12 +161,11 @@ def _parse_ttl(ttl: Any) -> int | None:
 def _parse_list(key: str | None, words: list[str]) -> Command:
     if key is not None:
         words = [key, *words] if key.endswith("*") else _split_words(key) + words
-    first, second, *_ = [*words, "", ""]
-    is_meta = first == "META"
-    prefix = second if is_meta else first
+    meta_first = words[:1] == ["META"]  # `L META start*`; otherwise `L start* META`
+    prefix, following = [*(words[1:] if meta_first else words), "", ""][:2]
     if not prefix.endswith("*"):
-        return Command("L", meta=is_meta)
-    return Command("L", meta=is_meta or second == "META", prefix=prefix[:-1])
+        return Command("L", meta=meta_first)
+    return Command("L", meta=meta_first or following == "META", prefix=prefix[:-1])
 
 
 def _parse_total(words: list[str]) -> Command:
@@ -177,6 +176,6 @@ def _parse_total(words: list[str]) -> Command:
 
 
 def key_before_meta(key: str) -> str | None:
-    """The key in a parameter `key META`, which the original accepts; None for any other text."""
+    """The key in a parameter such as `key META`, which the original accepts; None for any other text."""
     parts = _split_words(key)
     return parts[0] if len(parts) > 1 and parts[0] and parts[1] == "META" else None

@@ -4,9 +4,9 @@
     {"key":"milestone","ttl":3600,"token":"5f0c...","frames":[[15,15,0,3715884470,9]]}
     Step 1 complete
 
-The number is the length of both lines. The token is new in each write, so each version has its own ETag on S3, where an
-ETag is a hash of the content. Without it, a value that is put again would have the ETag of the earlier version, and a
-purge would remove it. A writer whose answer was lost also recognises its own write by the token.
+The number is the length of both lines. The token is new in each write, so that each version has its own ETag on S3,
+where an ETag is a hash of the content. Without it, a value that is put again would have the ETag of an earlier version,
+and a purge could remove it. A writer whose answer was lost also recognises its own write by the token.
 
 Frames are those of a context (`index.FrameRecord`), so that values are joined into a text without being read.
 """

@@ -12,7 +12,7 @@ from monocontext.memory.encoding import EntryHeader
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One key and its value, as the store had them at one moment."""
+    """A key and its value, as they were stored at one moment."""
 
     key: str
     value: str | None
@@ -54,10 +54,8 @@ class Entry:
 
     @property
     def is_expired(self) -> bool:
-        """Whether its lifetime is over.
-
-        It is never True too early: if the store reports whole seconds, an entry lives up to one second longer.
-        """
+        """Whether its lifetime is over. Never too early: if the store reports whole seconds, an entry may live up to a
+        second longer."""
         return self.ttl_seconds is not None and self.now_seconds - self.added_seconds > self.ttl_seconds
 
 
@@ -74,7 +72,7 @@ def round_to_clock(ttl_seconds: float | None, added_seconds: float, now_seconds:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A line that matches a search."""
+    """A line of a value that matches a search."""
 
     key: str
     line_number: int

@@ -2,8 +2,8 @@
 
     graph = builder.compile(store=LangGraphStore(Memory.open("s3://bucket/agent"), ttl={"default_ttl": 60}))
 
-Lifetimes are in minutes. A read with `refresh_ttl` restarts them: it stores the item again, unless another writer was
-faster. `query` is ignored. `created_at` is the time of the last write, as in LangGraph's own memory store.
+Lifetimes are in minutes. A read with `refresh_ttl` restarts the lifetime: it stores the item again, unless another
+writer was faster. `query` is ignored. `created_at` is the time of the last write, as in LangGraph's own memory store.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _UPDATED = "updated"  # the time of the last change, in the metadata of an item 
 
 
 class LangGraphStore(base.BaseStore):  # type: ignore[misc, unused-ignore]
-    """Items by namespace and key. Safe for use by many threads and by many processes at one place."""
+    """Items by namespace and key. Safe for use by many threads, processes and machines at once."""
 
     supports_ttl = True
 
@@ -39,9 +39,9 @@ class LangGraphStore(base.BaseStore):  # type: ignore[misc, unused-ignore]
         self.ttl_config = ttl
 
     def batch(self, ops: Iterable[Any]) -> list[Any]:
-        """Run the operations in threads and return a result for each, None for a put.
+        """Run the operations in threads, and return a result for each: None for a put.
 
-        Reads see the state before the batch; of several puts of a key, the last counts. Raises `InvalidEntry`,
+        Reads return the state before the batch. Of several puts of a key, the last counts. Raises `InvalidEntry`,
         `InvalidNamespaceError`, `ValueError`.
         """
         operations = list(ops)
@@ -93,8 +93,8 @@ class LangGraphStore(base.BaseStore):  # type: ignore[misc, unused-ignore]
                 pass  # changed or removed since: there is nothing to prolong
 
     def _search(self, op: Any) -> list[Any]:
-        """Items in order of their keys (1 LIST per 1,000 keys; 1 GET for each item up to the last one that is returned,
-        `offset + limit` at once)."""
+        """The items that match, in order of their keys (1 LIST per 1,000 keys; 1 GET for each item up to the last that
+        is returned, `offset + limit` at once)."""
         entries = self.memory.read_entries(_prefix(op.namespace_prefix), ahead=op.offset + op.limit)
         items = ((entry, base.SearchItem(**fields)) for entry in entries if (fields := _item_fields(entry)))
         matches = (pair for pair in items if not op.filter or _passes(pair[1], op))
@@ -147,6 +147,6 @@ def _check_namespace(namespace: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _split_key(key: str) -> tuple[tuple[str, ...], str]:
-    """The namespace and key of a `_key`."""
+    """The namespace and the key in a key of the memory."""
     labels, _, rest = key.removeprefix(_PREFIX).partition("..")
     return tuple(labels.split(".")) if labels else (), rest

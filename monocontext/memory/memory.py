@@ -2,11 +2,10 @@
 
 Invariants, with any number of writers on any machines:
 
-- a put is one request and replaces an entry whole: its value, its lifetime, its metadata; a put of another key never
-  undoes it
-- of any number of create-only puts of one key exactly one succeeds, and so of compare-and-swap puts of one version
-- an entry lives from its own write on, by the store's clock; no lifetime of an earlier write outlasts that write
-- no call sees an expired entry; `purge` removes its object, but not a version that was put since
+- a put is one request and replaces all of an entry: value, lifetime and metadata; a put of another key never undoes it
+- of any number of create-only puts of one key, exactly one succeeds; so does one of several puts over one version
+- the lifetime of an entry begins with its own write, by the store's clock, and replaces the lifetime of earlier writes
+- no call returns an expired entry; `purge` removes its object, but not a version that was put since
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ from monocontext.stores.store_user import StoreUser
 from monocontext.text.assembled import DocumentStart, FramePiece, assemble, ends_line
 from monocontext.text.monocontext import Monocontext
 
-_NAME_BYTES = 1024  # longest name of an object in S3, in bytes, with the prefix of the memory
+_NAME_BYTES = 1024  # the longest key of an object in S3, in bytes, including the prefix of the memory
 
 
 class Memory(StoreUser):
-    """A key-value store at one place. Safe for use by many threads, and by many memories at one place.
+    """A key-value store below one URL. Safe for use by many threads, processes and machines at once.
 
-    Keys are any text, values are text; both are kept exactly. Costs below are requests.
+    Keys and values are any text, and are kept exactly. Costs below are requests.
     """
 
     def __init__(self, store: Store, *, owns_store: bool = False) -> None:
@@ -51,7 +50,7 @@ class Memory(StoreUser):
     @classmethod
     @validate_options(StoreOptions)
     def open(cls, url: str | os.PathLike[str] | Store, **store_options: Unpack[StoreOptions]) -> Self:
-        """Open the memory at `s3://bucket/prefix`, a directory, or `memory://name`; it need not exist (no request).
+        """Open the memory at `s3://bucket/prefix`, in a directory, or at `memory://name`, existing or not (no request).
 
         `store_options` are those of `stores.open_store`. Raises `InvalidUrl`.
         """
@@ -69,13 +68,14 @@ class Memory(StoreUser):
     ) -> str:
         """Store a value and return its ETag (1 PUT; values above 16 MiB go in parts).
 
-        - `ttl`: its lifetime in seconds; None for no end. 0 removes the key, and returns an empty ETag
-        - `create`: only if there is no such key; else raises `AlreadyExists`
-        - `if_match`: only over the version with this ETag; else raises `AlreadyExists`, or `NotFound` for a missing key
+        - `ttl`: its lifetime in seconds, None for no end. 0 removes the key, and returns an empty ETag
+        - `create`: only if there is no such key; otherwise raises `AlreadyExists`
+        - `if_match`: only over the version with this ETag; otherwise raises `AlreadyExists`, or `NotFound` if the key
+          is missing
         - `metadata`: names and short texts to keep with the value
 
-        Raises `InvalidEntry` for a key, value or lifetime that cannot be stored. A conditional put costs 3 requests
-        more over an expired entry, which counts as missing. If its answer is lost, it finds out whether it succeeded.
+        Raises `InvalidEntry` for a key, value or lifetime that cannot be stored. An expired entry counts as missing; a
+        conditional put over one costs 3 requests more. A conditional put whose answer is lost finds out its result.
         """
         if create and if_match is not None:
             raise ValueError("create and if_match cannot be combined: leave one out")
@@ -99,7 +99,7 @@ class Memory(StoreUser):
     def put_new(
         self, key: str, value: str, ttl: float | None = None, *, metadata: Mapping[str, str] | None = None
     ) -> bool:
-        """Store a value if there is no such key; returns whether it did (1 PUT). Of many callers only one gets True."""
+        """Store a value if there is no such key. Returns whether it did (1 PUT): of many callers, one gets True."""
         try:
             self.put(key, value, ttl, create=True, metadata=metadata)
         except AlreadyExists:
@@ -137,9 +137,10 @@ class Memory(StoreUser):
         return entry
 
     def delete(self, key: str, *, if_match: str | None = None) -> bool:
-        """Remove a key; returns whether there was one (1 HEAD, 1 DELETE, at most 1 GET). A damaged entry goes, too.
+        """Remove a key. Returns whether there was one (1 HEAD, 1 DELETE, at most 1 GET). Removes a damaged entry, too.
 
-        `if_match`: only the version with this ETag; else raises `AlreadyExists`.
+        Several calls at once may each return True, since stores do not say whether a DELETE removed something: to let
+        one caller win, use `put_new`. `if_match`: only the version with this ETag; otherwise raises `AlreadyExists`.
         """
         name = self._object_name(key)
         try:
@@ -156,14 +157,14 @@ class Memory(StoreUser):
         return True
 
     def list(self, prefix: str = "") -> list[str]:
-        """Keys that begin with `prefix`, in order of their code points (same requests as `entries`)."""
+        """The keys that begin with `prefix`, in order of code points (same requests as `entries`)."""
         return [entry.key for entry in self.entries(prefix)]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.list())
 
     def entries(self, prefix: str = "", *, tell: Callable[[str], object] = warnings.warn) -> builtins.list[Entry]:
-        """The entries whose keys begin with `prefix`, without their values. `tell` gets a line for each damaged entry.
+        """The entries whose keys begin with `prefix`, without values. `tell` is called with a line per damaged one.
 
         Costs 1 LIST per 1,000 keys, and 1 GET of 2 KB, 16 at once, for each entry that this object has not seen before.
         """
@@ -182,14 +183,14 @@ class Memory(StoreUser):
 
         `ahead` values are read at once, and the next ones when the caller needs them. Warns of damaged entries.
         """
-        names = iter(self._entries.infos(prefix_of(prefix)))
-        while part := [info.key for info in islice(names, max(ahead, 1))]:
-            yield from (entry for entry in at_once(self._read_live, part, MEMORY_REQUESTS) if entry is not None)
+        infos = iter(self._entries.infos(prefix_of(prefix)))
+        while names := [info.key for info in islice(infos, max(ahead, 1))]:
+            yield from (entry for entry in at_once(self._read_live, names, MEMORY_REQUESTS) if entry is not None)
 
     def search(
         self, pattern: str | re.Pattern[str], prefix: str = "", *, ignore_case: bool = False, fixed: bool = False
     ) -> Iterator[Found]:
-        """The lines of values that match, in order of the keys (1 LIST per 1,000 keys, 1 GET per entry, a few ahead).
+        """Yield matching lines of values, in order of the keys (1 LIST per 1,000 keys, 1 GET per entry, 4 at once).
 
         `pattern`: a regular expression, or with `fixed` a plain text. Raises `re.error`.
         """
@@ -214,19 +215,20 @@ class Memory(StoreUser):
         return None if entry is None or entry.is_expired else entry
 
     def total(self, prefix: str = "") -> Sizes:
-        """Bytes of keys and of values (same requests as `entries`; no value is read)."""
+        """The sizes of all keys and values (same requests as `entries`; no value is read)."""
         entries = self.entries(prefix)
         return Sizes(sum(len(e.key.encode()) for e in entries), sum(e.value_bytes for e in entries), len(entries))
 
     def clear(self, prefix: str = "") -> int:
-        """Remove every key that begins with `prefix`; returns their number (1 LIST, 1 DELETE each, 16 at once)."""
+        """Remove all keys that begin with `prefix`. Returns their number (1 LIST per 1,000 keys, 1 DELETE each)."""
         infos = self._entries.infos(prefix_of(prefix))
         return len(at_once(lambda info: self.store.delete(info.key), infos, MEMORY_REQUESTS))
 
     def purge(self) -> int:
-        """Remove the objects of expired entries; returns their number (same requests as `entries`, and 1 DELETE each).
+        """Remove the objects of expired entries. Returns their number (same requests as `entries`, and 1 DELETE each).
 
-        A version that was put meanwhile stays. A purge only saves space. Warns of damaged entries, which stay.
+        This only saves space: no call returns expired entries. Versions that were put meanwhile stay, and damaged
+        entries too, of which it warns.
         """
         expired = [entry for entry in self._listed("") if entry.is_expired]
 
@@ -241,11 +243,11 @@ class Memory(StoreUser):
 
     @validate_options(TextOptions)
     def context(self, prefix: str = "", *, documents: bool = False, **options: Unpack[TextOptions]) -> Monocontext:
-        """The values as one lazy text, in the order of their keys, each below a line `=== KEY: key ===`; with
-        `documents` each is a document named by its key, without that line.
+        """The values as one lazy text, in the order of their keys, each below a line `=== KEY: key ===`. With
+        `documents`, each is a document named by its key, without that line.
 
-        It has the entries of this moment, and reads values when they are needed (same requests as `entries`).
-        `options`: how the text is read, as in `Monocontext.open`. A value that was replaced raises `ContextChanged`.
+        The text has the entries of this moment, and reads values when they are needed (same requests as `entries`).
+        Reading a value that was replaced raises `ContextChanged`. `options`: as for `Monocontext.open`.
         """
         pieces: builtins.list[str | DocumentStart | FramePiece] = []
         between = ""
@@ -262,7 +264,7 @@ class Memory(StoreUser):
         return assemble(self.store.url, self.store, iter([*pieces, *filter(None, [between])]), **options)
 
     def _create(self, name: str, data: bytes) -> str:
-        """Store an entry if there is none, or an expired one; returns its ETag."""
+        """Store an entry if there is none, or an expired one. Returns its ETag."""
         etag: str | None = None
         while True:
             try:
@@ -276,8 +278,8 @@ class Memory(StoreUser):
                 etag = entry.etag if entry else None
 
     def _swap(self, key: str, name: str, data: bytes, etag: str) -> str:
-        """Store an entry over the version with this ETag; returns the new ETag. Also refuses an expired entry and a
-        malformed ETag, which the store would accept."""
+        """Store an entry over the version with this ETag, and return the new ETag. Raises `NotFound` for an expired
+        entry, and `AlreadyExists` for a malformed ETag; the store would accept both."""
         if not (isinstance(etag, str) and etag.isascii() and etag.isprintable() and '"' not in etag):
             raise AlreadyExists(f"no version of {key!r} has the ETag {etag!r:.80}: take one from Memory.entry")
         remembered = self._entries.recall(name, etag)
@@ -305,7 +307,7 @@ class Memory(StoreUser):
 
 
 def _matching_lines(entry: Entry, pattern: re.Pattern[str]) -> builtins.list[Found]:
-    """The lines of a value that match; its first line if the match is over several lines."""
+    """The lines of a matching value that match; its first line if only several lines together match."""
     lines = (entry.value or "").split("\n")
     results = [Found(entry.key, number, line) for number, line in enumerate(lines, 1) if pattern.search(line)]
     return results or [Found(entry.key, 1, lines[0])]

@@ -20,7 +20,7 @@ _LITERAL = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-_.")
 _ESCAPED = {byte: chr(byte) if byte in _LITERAL else f"%{byte:02x}" for byte in range(256)}
 _PART_CHARACTERS = 200  # file systems take 255 bytes for a name, and the store's temporary files need some of them
 _SEPARATOR = "+/+"  # between the parts of a long name, so that `a` and `a+/+b` can both be objects in a directory
-_NAME = re.compile(r"(?:[a-z0-9\-_.%]|\+/\+)+")
+_NAME = re.compile(r"(?:[a-z0-9\-_.%]|\+/\+)+")  # such as `a-b%20c` or `long+/+name`, not `A` or `a/b`
 
 
 def name_of(key: str, most_bytes: int) -> str:
@@ -39,8 +39,8 @@ def name_of(key: str, most_bytes: int) -> str:
 
 
 def prefix_of(prefix: str) -> str:
-    """The common prefix of the names of all objects whose keys have this prefix. Raises `InvalidEntry` for another type
-    than `str`, and for a text without a UTF-8 form."""
+    """The prefix of the names of all objects whose keys begin with `prefix`. Raises `InvalidEntry` for a prefix that is
+    not a `str`, or that UTF-8 cannot encode."""
     if not isinstance(prefix, str):
         raise InvalidEntry(f"a prefix must be a str, not {type(prefix).__name__}")
     try:
@@ -56,7 +56,7 @@ def prefix_of(prefix: str) -> str:
 
 
 def key_of(name: str) -> str | None:
-    """The key of the entry in an object of this name; None for an object that is not an entry."""
+    """The key of the entry in the object with this name; None for an object that is not an entry."""
     rest = name.removeprefix(FOLDER)
     if rest == name or not _NAME.fullmatch(rest):
         return None

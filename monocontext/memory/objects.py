@@ -1,4 +1,4 @@
-"""Read and list the objects of a memory, and read the store's clock."""
+"""Read and list the objects of a memory, by the store's clock."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from monocontext.memory.names import key_of
 from monocontext.stores.parallel import at_once
 from monocontext.stores.protocol import Blob, ObjectInfo, Store, innermost
 
-MEMORY_REQUESTS = 16  # the most requests at once
-_MOST_TRIES = 100  # reads of an entry that others keep writing
-_MOST_HEADERS = 20_000  # that are kept in memory, where they take some MB
+MEMORY_REQUESTS = 16  # requests at once
+_MOST_TRIES = 100  # tries to read an entry that others keep writing
+_MOST_HEADERS = 20_000  # headers in memory, where they take some MB
 
 
 class Entries:
-    """Reads the objects of a memory, and remembers their headers by name and ETag, which together never change."""
+    """Reads the objects of a memory, and remembers their headers by name and ETag, since a version never changes."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -46,13 +46,13 @@ class Entries:
         self.remember(name, blob.etag, header)
         value = header.value(blob.data, self.location(name))
         if header.ttl_seconds is not None and not blob.modified_seconds:
-            return self._make_entry(self.store.head(name), header, value)  # a store that sends no time with the bytes
+            return self._make_entry(self.store.head(name), header, value)  # this store sends no time with a GET
         return self._make_entry(blob, header, value, name)
 
     def find(self, name: str) -> Entry | None:
-        """The entry under a name, expired or not, without its value; None if there is none (1 HEAD, 0 or 1 GET).
+        """The entry under a name, expired or not, without its value; None if there is none (1 HEAD, at most 1 GET).
 
-        Raises `ContextChanged` for one that is written between the two, many times in a row.
+        Raises `ContextChanged` if it is replaced between these two requests, many times in a row.
         """
         for _ in range(_MOST_TRIES):
             try:
@@ -61,18 +61,18 @@ class Entries:
             except NotFound:
                 return None
             except ContextChanged:
-                continue  # written in between
-        raise ContextChanged(f"{self.location(name)} is written again before each read of it: try again")
+                continue  # replaced in between
+        raise ContextChanged(f"{self.location(name)} was replaced {_MOST_TRIES} times while it was read: try again")
 
     def list_all(self, prefix: str) -> Iterator[Entry | DamagedData]:
-        """The entries under a prefix of names, expired or not (1 LIST per 1,000 keys; 1 GET for each header that is not
-        remembered), and the errors of damaged ones."""
+        """Yield the entries under a prefix of names, expired or not, and errors of damaged entries (1 LIST per 1,000
+        keys; 1 GET for each header that is not remembered)."""
         infos = self.infos(prefix)
         now = self._clock_seconds(infos[0].now_seconds, infos[0].key) if infos else 0.0
         return filter(None, at_once(partial(self._read_listed, now), infos, MEMORY_REQUESTS))
 
     def _read_listed(self, now: float, info: ObjectInfo) -> Entry | DamagedData | None:
-        """The entry of an object in a listing, or its damage; None if it was removed since."""
+        """The entry of a listed object, or the error if it is damaged; None if it was removed since."""
         try:
             return self._make_entry(info, self._read_header(info), now=now)
         except (NotFound, ContextChanged):
@@ -90,7 +90,7 @@ class Entries:
 
     def _read_header(self, info: ObjectInfo) -> EntryHeader:
         """The header of an object (1 GET of 2 KB; none if it is remembered). Raises `NotFound` or `ContextChanged` if
-        that version is gone."""
+        this version is gone."""
         header = self.recall(info.key, info.etag)
         if header is not None:
             return header
@@ -106,7 +106,7 @@ class Entries:
             read_bytes = result
 
     def _decode(self, name: str, data: bytes, object_bytes: int) -> EntryHeader | int:
-        """The header in the first bytes of an object, or its length if more bytes are needed. Raises `DamagedData`."""
+        """The header in the first bytes of an object, or its length if it is longer. Raises `DamagedData`."""
         header = decode_header(data, self.location(name), object_bytes)
         if isinstance(header, EntryHeader) and header.key != key_of(name):
             raise DamagedData(f"{self.location(name)}: expected the key {key_of(name)!r}, found {header.key!r}")
@@ -115,8 +115,8 @@ class Entries:
     def _make_entry(
         self, answer: ObjectInfo | Blob, header: EntryHeader, value: str | None = None, name: str = "", now: float = 0.0
     ) -> Entry:
-        """The entry in an answer of the store. All times are of the store's clock, so that machines agree on what has
-        expired."""
+        """The entry in an answer of the store. `name` is for an answer without it, and `now` the store's time if it is
+        known. All times are of the store's clock, so that machines agree on what has expired."""
         name = answer.key if isinstance(answer, ObjectInfo) else name
         if header.ttl_seconds is not None:
             now = now or self._clock_seconds(answer.now_seconds, name)
@@ -129,7 +129,7 @@ class Entries:
         )  # fmt: skip
 
     def _clock_seconds(self, answered_seconds: float, name: str) -> float:
-        """The store's clock: from its answer, the file system or a listing (1 LIST), else the clock of this machine."""
+        """The store's time: from its answer, the file system or a listing (1 LIST), or else that of this machine."""
         if answered_seconds:
             return answered_seconds
         if (seconds := innermost(self.store).now()) is not None:

@@ -16,10 +16,10 @@ _ABOUT = "A persistent key-value store with lifetimes, shared by all agents that
 
 
 class _Field(NamedTuple):
-    """A field of a call."""
+    """A field of a tool call."""
 
     name: str
-    type: str  # of JSON
+    type: str  # its type in JSON
     description: str
 
 
@@ -54,7 +54,7 @@ A reply has success, output and error. ERR:NOT_FOUND: no such key, or it has exp
 
 
 class MemoryTool:
-    """Speaks CloudLLM's protocol over a memory. Safe for use by many threads."""
+    """The `memory` tool in CloudLLM's protocol, over one memory. Safe for use by many threads."""
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
@@ -77,7 +77,7 @@ class MemoryTool:
         return {"type": "function", "function": {"name": NAME, "description": _ABOUT, "parameters": parameters}}
 
     def execute(self, parameters: Mapping[str, Any], *, tool: str = NAME) -> dict[str, Any]:
-        """Carry out one call; returns `{"success", "output", "error", "metadata"}`, also for an error.
+        """Run one call, and return `{"success", "output", "error", "metadata"}`, also for a call that fails.
 
         Raises `InvalidParameters` for a call without a command, and `UnknownTool` for the name of another tool.
         """
@@ -142,8 +142,8 @@ class MemoryTool:
 
     def _total(self, scope: str) -> dict[str, Any]:
         sizes = self.memory.total()
-        scoped = {"A": {}, "K": {"keys_bytes": sizes.keys_bytes}, "V": {"values_bytes": sizes.values_bytes}}
-        return {**scoped[scope], "total_bytes": sizes.total_bytes}
+        parts = {"A": {}, "K": {"keys_bytes": sizes.keys_bytes}, "V": {"values_bytes": sizes.values_bytes}}
+        return {**parts[scope], "total_bytes": sizes.total_bytes}
 
 
 def _times(entry: Entry) -> dict[str, Any]:

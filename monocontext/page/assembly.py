@@ -1,7 +1,7 @@
 """Build a page of markup, style and script, with a Content-Security-Policy that allows nothing else.
 
-The policy names style and script by their hashes, so injected markup can neither run nor load anything. Data is in
-blocks that no browser executes, with every `<` escaped.
+The policy names the style and the script by their hashes, so that injected markup can neither run nor load anything.
+Data is in blocks that browsers do not execute, with every `<` escaped.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class WebPage:
     script: str
 
     def policy(self, *, served: bool) -> str:
-        """The Content-Security-Policy: a served page may load data from its own server, a page in a file nothing."""
+        """The Content-Security-Policy. A served page may load data from its own server, a page in a file nothing."""
         rules = {
             "default-src": "'none'",
             "script-src": _hash(self.script),

@@ -1,4 +1,4 @@
-"""Serve a page and its data over HTTP, read-only, at registered paths only."""
+"""Serve a page and its data over HTTP, read-only, and only at registered paths."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class PageServer(ThreadingHTTPServer):
     ) -> None:
         """Listen on `host`, and on `port` or, for 0, a free one. Raises OSError if the address is not available.
 
-        `failures` are the exceptions whose message the page shows. Others end the request without an answer.
+        `failures` are the exceptions whose message the page shows; any other ends the request without an answer.
         """
         self.page, self.answers, self.failures = page, answers, failures
         self.loopback = is_loopback(host)

@@ -15,24 +15,23 @@ from monocontext.options import suggestion
 
 _KINDS = {str: "a string", int: "an integer", float: "a number", bool: "true or false", NoneType: "null"}
 _INTEGER = re.compile(r"[+-]?[0-9]{1,4000}\Z")
-"""An integer of at most 4,000 digits, since Python parses no more than 4,300."""
+"""An integer such as `5` or `-12`, not `5.0`, of at most 4,000 digits, since Python parses no more than 4,300."""
 _BOOLEANS: dict[Any, bool] = {"true": True, "yes": True, "on": True, "1": True, 1: True}
 _BOOLEANS |= {"false": False, "no": False, "off": False, "0": False, 0: False}
-_NEAR_NAME = 100  # the longest unknown name, in characters, for which an error suggests a near one
+_MOST_NAME_CHARACTERS = 100  # the longest unknown name for which an error suggests a similar one
 HALF_A_PAIR = "half a surrogate pair, which is not a character"
 
 
 def check_arguments(tool: str, work: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Convert arguments to the types of a tool's parameters. Raises `ToolRefusal` for the first wrong one.
 
-    `tool` is the name of the tool, and `work` its function.
-
-    Other forms of ints and booleans are accepted if nothing is lost: `"5"`, `5.0`, `"true"`.
+    `tool` is the name of the tool, and `work` its function. Other forms of numbers and booleans are accepted if nothing
+    is lost: `"5"` and `5.0` for 5, `"true"` for True.
     """
     parameters = inspect.signature(work).parameters
     for name in arguments:
         if name not in parameters:
-            near = suggestion(name, parameters) if len(name) <= _NEAR_NAME else ""
+            near = suggestion(name, parameters) if len(name) <= _MOST_NAME_CHARACTERS else ""
             takes = f"it takes {', '.join(parameters)}" if parameters else "it takes none"
             raise ToolRefusal(f"{tool} has no argument {name!r}{near or f': {takes}'}")
     for name, parameter in parameters.items():
@@ -42,6 +41,7 @@ def check_arguments(tool: str, work: Callable[..., Any], arguments: Mapping[str,
 
 
 def _convert(name: str, value: Any, annotation: Any) -> Any:
+    """The value of an argument in a type of its annotation. Raises `ToolRefusal`."""
     kinds = get_args(annotation) or (annotation,)
     if type(value) in kinds:
         if isinstance(value, str) and not is_unicode(value):
@@ -62,7 +62,7 @@ def _convert(name: str, value: Any, annotation: Any) -> Any:
 
 
 def _number(value: Any) -> float | None:
-    """The finite number that an int or a string of at most 100 characters is."""
+    """The finite number in an int, a float or the first 100 characters of a string; None if it is not a number."""
     try:
         number = float(value if isinstance(value, int) else str(value)[:100])
     except (ValueError, OverflowError):

@@ -36,21 +36,21 @@ from monocontext.text_tools.replies import (
 )
 from monocontext.text_tools.shell import Shell, folder_of
 
-Place = Monocontext | str | os.PathLike[str] | Store  # a text, or the place of one
+Place = Monocontext | str | os.PathLike[str] | Store  # an open text, or what `Monocontext.open` takes
 
 _HEAD_CHARACTERS = 500  # the length, in characters, of the head and the tail that `describe` shows
 _MOST_QUERY_CHARACTERS = 10_000
-"""The longest query, in characters. To parse a longer pattern could take more time than a search may."""
+"""The longest query. Parsing a longer pattern could take longer than a search may."""
 _MOST_HITS = 1000  # the most hits of one `grep`
 MOST_PASSAGES = 10  # the most passages of one `search`
 
 
 class TextTools:
-    """The tools over one text. Each public method is a tool, and raises `ToolRefusal` for arguments that the caller can
-    correct."""
+    """The tools over one text. Each public method is a tool. It raises `ToolRefusal` for an error in its arguments that
+    the model can correct."""
 
     def __init__(self, text: Monocontext | Callable[[], Monocontext], name: str = "") -> None:
-        """`text`: the text, or a function that returns its newest state. `name`: shown by `describe`, else its URL."""
+        """`text`: the text, or a function that returns its newest state. `name`: for `describe`, by default the URL."""
         self._text_or_function = text
         self._name = name
 
@@ -196,11 +196,11 @@ def tools(
 
     - `context`: an open text, or what `Monocontext.open` takes (1 GET; it stays open as long as the functions exist);
       with `shell`, also several of these by name
-    - `shell`: give one function instead, `bash(command)`: a sandboxed shell whose files are the documents, in a folder
-      for each text. It needs the extra `shell`, and starts one process
-    - `keep`: the place of a memory (`Memory.open`). Adds `keep(text, name, ttl_seconds)`, which makes a document of an
-      output that is too large for a prompt, and `kept_read` and `kept_grep`; with `shell` it is the folder `/kept`
-    - `prefix`: put before the names of the functions, for an agent with several texts: `"logs_"` gives `logs_grep`
+    - `shell`: return one function instead, `bash(command)`: a sandboxed shell whose files are the documents, in one
+      folder for each text. It needs the extra `shell`, and starts one process
+    - `keep`: the URL of a memory (`Memory.open`). Adds `keep(text, name, ttl_seconds)`, which makes a document of an
+      output that is too large for a prompt, and `kept_read` and `kept_grep`, or with `shell` the folder `/kept`
+    - `prefix`: what the names of the functions begin with, if an agent has several texts: `"logs_"` gives `logs_grep`
     - `options`: of `Monocontext.open`
 
     GETs are those of the text's methods with these names. A regular expression runs in a separate process, which is
@@ -219,14 +219,14 @@ def tools(
     if kept:
         functions.append(_as_function(kept.keep, f"{prefix}keep"))
     if kept and not shell:
-        of_kept = TextTools(kept.text)
-        functions.append(_as_function(of_kept.read, f"{prefix}kept_read"))
-        functions.append(_as_function(of_kept.grep, f"{prefix}kept_grep"))
+        kept_tools = TextTools(kept.text)
+        functions.append(_as_function(kept_tools.read, f"{prefix}kept_read"))
+        functions.append(_as_function(kept_tools.grep, f"{prefix}kept_grep"))
     return functions
 
 
 def _shell(places: Mapping[str, Place], kept: KeepTool | None, options: OpenOptions) -> Shell:
-    """A shell over texts, each in a folder named by its key or else by its URL, and over what is kept."""
+    """A shell over texts, each in a folder named by its key, or by its URL if that is empty, and over kept texts."""
     texts: dict[str, Callable[[], Monocontext]] = {}
     for name, place in places.items():
         text = _open(place, options)
@@ -258,7 +258,7 @@ def check_query(query: str, max_hits: int) -> None:
 
 
 def search_words(text: Monocontext, words: str, most: int, *, per_document: bool = False) -> ToolReply[Matches]:
-    """The best passages, at most `MOST_PASSAGES`; with `per_document`, only the best of each document."""
+    """The reply with the best passages, at most `MOST_PASSAGES`; with `per_document`, only one of each document."""
     try:
         return passages_reply(
             ranked.search(

@@ -1,4 +1,4 @@
-"""The tool `keep`: a text that is too large for a prompt becomes a document, which the other tools read.
+"""The tool `keep`: make a document of a text that is too large for a prompt, for the other tools to read.
 
 Frameworks read annotations as objects, so this module does not import `annotations`.
 """
@@ -15,10 +15,10 @@ from monocontext.text_tools.outputs import Kept, ToolReply
 KEPT = "/kept"  # the folder of kept texts in a shell
 DAY_SECONDS = 86_400
 _PURGE_SECONDS = 300.0  # the time between two purges: a LIST of a thousand entries costs as much as ten GETs
-_HEAD_CHARACTERS = 500
-_MOST_NAME = 200
-_MOST_CHARACTERS = 256 << 20
-_MOST_NUMBER = 1000  # the most texts that may be kept under one name, each with a number
+_HEAD_CHARACTERS = 500  # the beginning of the text in the reply
+_MOST_NAME_CHARACTERS = 200
+_MOST_CHARACTERS = 256 << 20  # the longest text
+_MOST_NUMBER = 1000  # the most texts under one name, each with a number
 
 
 class KeepTool:
@@ -27,9 +27,9 @@ class KeepTool:
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self._lock = threading.Lock()
-        self._versions: list[tuple[str, str]] | None = None
         self._text: Monocontext | None = None
-        self._purged = float("-inf")
+        self._versions: list[tuple[str, str]] | None = None  # the keys and ETags of the entries in `_text`
+        self._purged = float("-inf")  # the time of the last purge
 
     def keep(self, text: str, name: str, ttl_seconds: int = DAY_SECONDS) -> ToolReply[Kept]:
         """Keep a text that is too large for a prompt, such as the output of a tool, as a document that others read.
@@ -42,12 +42,12 @@ class KeepTool:
             name: A name such as build.log.
             ttl_seconds: Seconds after which it is gone; a day by default.
         """
-        if not name.strip("/. ") or len(name) > _MOST_NAME or not name.isprintable():
-            raise ToolRefusal(f"name must be one line of 1 to {_MOST_NAME} characters, such as build.log")
+        if not name.strip("/. ") or len(name) > _MOST_NAME_CHARACTERS or not name.isprintable():
+            raise ToolRefusal(f"name must be one line of 1 to {_MOST_NAME_CHARACTERS} characters, such as build.log")
         if not 0 < len(text) <= _MOST_CHARACTERS:
             raise ToolRefusal(f"text must have 1 to {_MOST_CHARACTERS:,} characters, not {len(text):,}")
         if ttl_seconds < 1:
-            raise ToolRefusal(f"the lifetime must be at least 1 second, not {ttl_seconds}")
+            raise ToolRefusal(f"ttl_seconds must be at least 1, not {ttl_seconds}")
         if time.monotonic() - self._purged > _PURGE_SECONDS:
             self._purged = time.monotonic()
             self._memory.purge()
@@ -57,13 +57,13 @@ class KeepTool:
         except InvalidEntry as error:
             raise ToolRefusal(str(error)) from None
         if key is None:
-            raise ToolRefusal(f"{_MOST_NUMBER:,} texts are kept under the name {name}: give another")
+            raise ToolRefusal(f"{_MOST_NUMBER:,} texts are kept under the name {name} already: give another name")
         kept = Kept(key, len(value.encode()), value.count("\n"), value[:_HEAD_CHARACTERS])
         reply = f"{key}: {kept.bytes:,} bytes, {kept.lines:,} lines, for {ttl_seconds:,} s\n{kept.head}"
         return ToolReply(reply, kept)
 
     def text(self) -> Monocontext:
-        """The texts that are kept now, as documents: the same object while they stay the same (1 LIST)."""
+        """The texts that are kept now, as documents. Returns the same object while they do not change (1 LIST)."""
         with self._lock:
             versions = [(entry.key, entry.etag) for entry in self._memory.entries()]
             if self._text is None or versions != self._versions:

@@ -22,12 +22,12 @@ _MOST_ROWS = 500  # the most rows of a list
 _LINE_CHARACTERS = 300  # the most characters of a matching line that are shown
 _ERROR_CHARACTERS = 800  # the longest message about a refused call
 SEARCH_SECONDS = 20.0  # a search stops after this time and says how far it came. Clients give up on a call after 60 s
-_WINDOW = 16 << 20  # the characters of the first part of a search. The clock is read after each part
+_FIRST_PART_CHARACTERS = 16 << 20  # the first part of a search; the clock is read after each part
 NOT_A_PATTERN = (re.error, OverflowError, RecursionError)  # the errors that `re` raises for an invalid expression
 
 
 def slice_reply(text: Monocontext, start: int, stop: int) -> ToolReply[Slice]:
-    """The reply with `text[start:stop]`. A reply that is cut ends with a line that states the next range."""
+    """The reply with `text[start:stop]`. A reply that is cut ends with a line that gives the next range."""
     size = len(text)
     if start >= stop:
         none = f"[nothing there: characters {start} to {stop} of {size}]"
@@ -55,8 +55,8 @@ def fit_error(message: str) -> str:
 def list_reply(
     rows: Iterable[tuple[str, str | None]], *, nothing: str, is_late: Callable[[], bool] = lambda: False
 ) -> ToolReply[Listed]:
-    """The reply with rows, one on each line, each given with its name; None is a row to leave out. A list that is cut,
-    or that `is_late` ends, continues after the last name taken from `rows`."""
+    """The reply with a list. `rows` has the name and the line of each item; None as line leaves it out. If the list is
+    cut, or ended by `is_late`, the reply says after which name to continue. `nothing`: the reply to an empty list."""
     lines: list[str] = []
     room = remaining = MAX_REPLY_BYTES - 2 * _NOTE_BYTES
     last: str | None = None
@@ -83,7 +83,7 @@ def search_reply(text: Monocontext, pattern: str, **arguments: Any) -> ToolReply
 
 
 def passages_reply(passages: Passages) -> ToolReply[Matches]:
-    """The reply with passages, each below a line with its place. Passages that do not fit are left out, and counted."""
+    """The reply with passages, each below a line that says where it is. Passages that do not fit are only counted."""
     hits = [MatchedLine(item.document, item.document_line or item.line, item.start, item.text) for item in passages]
     note = passages.note or f"passages: {len(passages)}; none scores more"
     lines: list[str] = []
@@ -120,7 +120,7 @@ def search_replies(
     matcher = re.compile(re.escape(pattern) if fixed else pattern, re.IGNORECASE if ignore_case else 0)
     has_documents = text._own_documents is not None
     results = _Results(max_hits)
-    size, offset, window, end = len(text), start, _WINDOW, clock() + seconds
+    size, offset, window, end = len(text), start, _FIRST_PART_CHARACTERS, clock() + seconds
     while offset < stop:
         began = clock()
         part_stop = min(stop, offset + window)
@@ -141,12 +141,12 @@ def search_replies(
             yield results.reply_so_far(Range(offset, stop), size)
             if now >= end:
                 return
-        window = window * 4 if now - began < seconds / 20 else max(_WINDOW, window // 2)
+        window = window * 4 if now - began < seconds / 20 else max(_FIRST_PART_CHARACTERS, window // 2)
     yield results.reply(f"{results.count()}; characters {start} to {stop} of {size} are searched")
 
 
 class _Results:
-    """The lines that a search has found, as many as fit into a reply."""
+    """Collects the matching lines of a search, as many as fit into a reply."""
 
     def __init__(self, max_hits: int) -> None:
         self._max_hits = max_hits
@@ -172,7 +172,7 @@ class _Results:
         return ToolReply("\n".join([*self._rows, f"[{note}]"]), Matches(self._hits[:], following, note))
 
     def reply_so_far(self, following: Range, size: int) -> ToolReply[Matches]:
-        """The reply of a search that has not reached the end."""
+        """The reply of a search that has not reached the end, with the range that is left."""
         cut = f"cut: {self.count()} so far, of {size} characters"
         return self.reply(f"{cut}; next range: start={following.start} stop={following.stop}", following)
 

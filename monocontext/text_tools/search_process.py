@@ -1,7 +1,8 @@
-"""Run a search in a separate process, which can be killed when a pattern backtracks for ever.
+"""Run a search in a separate process, which can be killed if a pattern backtracks for ever.
 
-`re` keeps the GIL while it matches. In the process of the server it would block all other calls, and could not be
-stopped. The text stays in the server.
+`re` keeps the GIL while it matches: in this process it would block all other threads, and could not be stopped. The
+text stays here. The first message to the process has the arguments as JSON. After each part of the text, the process
+sends `+` and the reply so far as JSON. It ends with `=`, or with `!` and an error.
 """
 
 from __future__ import annotations
@@ -18,38 +19,41 @@ from monocontext.text.monocontext import Monocontext, served_text
 from monocontext.text_tools.outputs import MatchedLine, Matches, Range, ToolReply
 from monocontext.text_tools.replies import NOT_A_PATTERN, search_replies, search_reply
 
-END_SECONDS = 30.0  # after which the process ends; a search that does not backtrack stops after `SEARCH_SECONDS`
-_OPERATORS = frozenset("\\.^$*+?{}[]|()")
+END_SECONDS = 30.0  # after this time the process is killed; a search that does not backtrack stops before
+_OPERATORS = frozenset("\\.^$*+?{}[]|()")  # characters of patterns that may backtrack
 
 
 def search(text: Monocontext, **arguments: Any) -> ToolReply[Matches]:
-    """Return `search_reply(text, **arguments)`. Raises `ToolRefusal` if the search takes too long.
+    """The reply of `search_reply(text, **arguments)`, or the reply so far if the search takes too long.
 
-    A pattern with operators may backtrack, so it runs in a process that can be killed.
+    A pattern with operators may backtrack, so it is searched in a process that can be killed. Raises `ToolRefusal` for
+    an invalid pattern, or if there is no reply yet.
     """
     if arguments["fixed"] or _OPERATORS.isdisjoint(arguments["pattern"]):
         return search_reply(text, **arguments)
-    server, child, parts = text.serve(), Child(__name__, END_SECONDS), [b""]
+    server, child, replies = text.serve(), Child(__name__, END_SECONDS), [b""]
     try:
-        reply = child.call(json.dumps(arguments).encode(), lambda _, request: server.answer(request), parts.append)
+        reply = child.call(json.dumps(arguments).encode(), lambda _, request: server.answer(request), replies.append)
         if reply[:1] == b"=":
-            return _decode(parts[-1])
+            return _decode(replies[-1])
         raise ToolRefusal(reply[1:].decode())
     except Ended:
         if not child.is_late:
-            died = f"the search process died with exit status {child.process.returncode}"
-            raise ToolRefusal(f"{died}: search a smaller range with start and stop") from None
+            status = child.process.returncode
+            raise ToolRefusal(
+                f"the search process ended with exit status {status}: search a smaller range with start and stop"
+            ) from None
         why = f"the search was stopped after {END_SECONDS:g} s: the pattern may backtrack for ever, as (a+)+ does"
-        if not parts[-1]:
+        if not replies[-1]:
             raise ToolRefusal(f"{why}; write a simpler pattern, or search less with start and stop") from None
-        last_reply = _decode(parts[-1])
+        last_reply = _decode(replies[-1])
         return ToolReply(f"{last_reply}\n[{why}]", replace(last_reply.data, note=f"{last_reply.data.note}; {why}"))
     finally:
         child.close()
 
 
 def main() -> None:
-    """The main function of the process: run the search that its first message describes."""
+    """Run the search that the first message describes; the main function of the process."""
     host = Host()
     arguments = json.loads(host.receive())
     try:

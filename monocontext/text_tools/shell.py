@@ -1,4 +1,4 @@
-"""The tool `bash`: a shell over texts, whose documents are files. Its process asks this one for text.
+"""The tool `bash`: a shell in its own process, whose files are the documents of texts. It asks this one for text.
 
 Frameworks read annotations as objects, so this module does not import `annotations`.
 """
@@ -17,17 +17,17 @@ from monocontext.text.monocontext import Monocontext
 from monocontext.text_tools.outputs import ToolReply
 from monocontext.text_tools.replies import MAX_REPLY_BYTES
 
-_COMMAND_SECONDS = 45.0  # a command line may take this long
-_MORE_SECONDS = 10.0  # a process that hangs ends itself this much later; clients of MCP wait for 60 seconds
+_COMMAND_SECONDS = 45.0  # the longest time of a command line
+_GRACE_SECONDS = 10.0  # a process that hangs is killed so much later; clients of MCP wait for 60 seconds
 _OUTPUT_BYTES = MAX_REPLY_BYTES * 3 // 4  # the most bytes of stdout in a reply; stderr has a quarter of this
-_TAKEN = frozenset(["bin", "dev", "etc", "home", "kept", "proc", "root", "tmp", "usr"])  # folders of the shell itself
+_RESERVED = frozenset(["bin", "dev", "etc", "home", "kept", "proc", "root", "tmp", "usr"])  # the shell's own folders
 
 
 class Shell:
-    """A shell over texts. Command lines run one after another; `/tmp` lives on between them. Safe for many threads.
+    """A shell over texts. Command lines run one after another; files in `/tmp` stay. Safe for use by many threads.
 
-    `texts` has a function for each folder, such as `/logs`, that returns its text. It is called when the folder is
-    first used, then for each command line: where it returns another text, the folder has the files of that.
+    `texts` has a function for each folder, such as `/logs`, that returns its text. It is called at the first use of the
+    folder, then before each command line: if it returns another text, the folder has the files of that.
     """
 
     def __init__(self, texts: Mapping[str, Callable[[], Monocontext]], *, seconds: float = _COMMAND_SECONDS) -> None:
@@ -57,9 +57,9 @@ class Shell:
         return ToolReply(text, ran)
 
     def run(self, command: str, most_bytes: int) -> Output:
-        """Run a command line; returns at most `most_bytes` of its output (the GETs of what it reads).
+        """Run a command line, and return at most `most_bytes` of its output (the GETs of the text that it reads).
 
-        Raises `ToolRefusal` if its process had to be ended.
+        Raises `ToolRefusal` if its process was killed or died.
         """
         with self._lock:
             changed = [index for index, (text, _) in self._opened.items() if self._open[index]() is not text]
@@ -69,13 +69,13 @@ class Shell:
                 "command": command, "folders": self._folders, "changed": changed, "seconds": self._seconds,
                 "most_bytes": most_bytes,
             }  # fmt: skip
-            seconds = self._seconds + _MORE_SECONDS
+            seconds = self._seconds + _GRACE_SECONDS
             child = self._child = self._child or Child("monocontext.shell.worker", seconds)
             try:
                 return Output(**json.loads(child.call(json.dumps(request).encode(), self._answer)))
             except Ended:
-                why = f"was stopped after {seconds:g} s" if child.is_late else "has died, perhaps for lack of memory"
-                raise ToolRefusal(f"the shell {why}; it begins anew, and /tmp is empty") from None
+                end = f"was stopped after {seconds:g} s" if child.is_late else "has died, perhaps for lack of memory"
+                raise ToolRefusal(f"the shell {end}; the next command starts a new one with an empty /tmp") from None
             finally:
                 if not child.close.alive:
                     self.close()
@@ -95,10 +95,10 @@ class Shell:
 
 
 def folder_of(name: str, used: Container[str] = ()) -> str:
-    """The folder of a text, from its name or its URL: `/logs` for `s3://bucket/logs`. It is not one of `used`."""
+    """A folder for a text, from its name or URL, that is not in `used`: `/logs` for `s3://bucket/logs`."""
     path = re.sub(r"[^\w./-]", "-", name.rstrip("/") if "://" not in name else name.rstrip("/").rpartition("/")[2])
     first, slash, rest = path.strip("./").partition("/")
-    folder = f"/{first or 'text'}{'-text' if first in _TAKEN else ''}{slash}{rest}"
+    folder = f"/{first or 'text'}{'-text' if first in _RESERVED else ''}{slash}{rest}"
     while folder in used:
         folder += "-2"
     return folder

@@ -14,13 +14,13 @@ from monocontext.adapters.text_bytes import reader_of
 from monocontext.format.documents import Document
 from monocontext.text.monocontext import Monocontext
 
-MOST_PAGES = 32  # the most pages to read of each version. A page lists 4,096 documents
-MOST_COMPARED_CHARACTERS = 1 << 20  # the most characters of text to compare, over all documents
-_MOST_NAMES = 200  # the most names in each list of an answer
-_MOST_FRAMES = 64  # the most frames of a document that are compared
-_NAME_CHARACTERS = 300
+MOST_PAGES = 32  # pages to read of each version, with 4,096 documents each
+MOST_COMPARED_CHARACTERS = 1 << 20  # characters of text to compare, in all documents together
+_MOST_NAMES = 200  # names in each list of an answer
+_MOST_FRAMES = 64  # frames of a document whose addresses are compared
+_NAME_CHARACTERS = 300  # the most characters of a name in an answer
 
-_Key = tuple[str, int]  # a name, and the number of earlier documents with the same name
+_Key = tuple[str, int]  # a name, and the number of documents with that name before this one
 
 
 def document_changes(old: Monocontext, new: Monocontext) -> dict[str, Any]:
@@ -33,19 +33,19 @@ def document_changes(old: Monocontext, new: Monocontext) -> dict[str, Any]:
     shared = {ref.id for ref in old_refs} & {ref.id for ref in new_refs}
     old_pages = [number for number, ref in enumerate(old_refs) if ref.id not in shared]
     new_pages = [number for number, ref in enumerate(new_refs) if ref.id not in shared]
-    most = max(len(old_pages), len(new_pages))
-    if most > MOST_PAGES:
-        return {"too_many": most}
-    before, after = dict(_keyed(old, old_pages)), dict(_keyed(new, new_pages))
-    budget = MOST_COMPARED_CHARACTERS
+    differing = max(len(old_pages), len(new_pages))
+    if differing > MOST_PAGES:
+        return {"too_many": differing}
+    before, after = dict(_documents_by_key(old, old_pages)), dict(_documents_by_key(new, new_pages))
+    remaining_characters = MOST_COMPARED_CHARACTERS
     replaced, unknown = [], 0
     for key in filter(before.__contains__, after):
         earlier, later = before[key], after[key]
-        if _facts(old, earlier) != _facts(new, later):
+        if _properties(old, earlier) != _properties(new, later):
             replaced.append(later)
         elif not _are_same_frames(old, earlier, new, later):
-            budget -= len(earlier)
-            if budget < 0:
+            remaining_characters -= len(earlier)
+            if remaining_characters < 0:
                 unknown += 1
             elif str(old.view(earlier.start, earlier.stop)) != str(new.view(later.start, later.stop)):
                 replaced.append(later)
@@ -57,8 +57,8 @@ def document_changes(old: Monocontext, new: Monocontext) -> dict[str, Any]:
     }
 
 
-def _keyed(text: Monocontext, pages: list[int]) -> Iterator[tuple[_Key, Document]]:
-    """The documents in some pages of the list, in order, each with its key."""
+def _documents_by_key(text: Monocontext, pages: list[int]) -> Iterator[tuple[_Key, Document]]:
+    """Yield the documents in some pages of the list, in order, each with its key."""
     counts = Counter[str]()
     for number in pages:
         page = text.documents.table.page(number)
@@ -68,7 +68,7 @@ def _keyed(text: Monocontext, pages: list[int]) -> Iterator[tuple[_Key, Document
             counts[document.name] += 1
 
 
-def _facts(text: Monocontext, document: Document) -> tuple[object, ...]:
+def _properties(text: Monocontext, document: Document) -> tuple[object, ...]:
     """The size and metadata of a document."""
     metadata = text.documents.metadata_of(document.number)
     return len(document), document.bytes, document.newlines, metadata
@@ -78,12 +78,12 @@ def _are_same_frames(old: Monocontext, earlier: Document, new: Monocontext, late
     """Whether two documents of the same size are in the same stored frames, at the same offset."""
     if not len(earlier):
         return True
-    places = _places(old, earlier)
-    return places is not None and places == _places(new, later)
+    addresses = _addresses(old, earlier)
+    return addresses is not None and addresses == _addresses(new, later)
 
 
-def _places(text: Monocontext, document: Document) -> list[tuple[object, ...]] | None:
-    """The offset of a document in its first frame, then the place of each frame; None for more than `_MOST_FRAMES`."""
+def _addresses(text: Monocontext, document: Document) -> list[tuple[object, ...]] | None:
+    """The offset of a document in its first frame, then where each frame is stored; None above `_MOST_FRAMES`."""
     reader = reader_of(text)
     first, last = reader.locate(document.start), reader.locate(document.stop - 1)
     if last.number - first.number > _MOST_FRAMES:

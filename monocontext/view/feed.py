@@ -1,4 +1,4 @@
-"""Serve the page of `monocontext view` for one text, read-only. No answer reads the whole text or exceeds 110 KB."""
+"""Answer requests of the page of `monocontext view` about a text. No answer reads the whole text or exceeds 110 KB."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from monocontext.view.changes import document_changes
 from monocontext.writing.upkeep.versions import list_versions
 
 _SCRIPTS = ("reader", "rows", "page")
-PIECE_CHARACTERS = 8_000  # the most characters of text in one answer. JSON takes up to 12 bytes for each
+PIECE_CHARACTERS = 8_000  # the most characters of text in one answer, each up to 12 bytes in JSON
 PIECE_LINES = 300  # the most lines of text in one answer
 _LEAD_LINES, _LEAD_CHARACTERS = 8, 2_000  # the most lines and characters that are shown before the target of a jump
-_NAME_CHARACTERS = 300  # of a document or a source
-_METADATA_CHARACTERS, _LISTED_METADATA_CHARACTERS = 500, 100  # in the text, and in the list of documents
-_MOST_SOURCES = 10
-LISTED = 100  # the most documents in one answer
-MOST_VERSIONS = 300  # the most versions in the history
-_SEARCH_SECONDS = 10.0
-MOST_HITS = 100
-_MOST_PASSAGES = 20
+_NAME_CHARACTERS = 300  # the most characters of the name of a document or a source
+_METADATA_CHARACTERS, _LISTED_METADATA_CHARACTERS = 500, 100  # of metadata in the text, and in the list of documents
+_MOST_SOURCES = 10  # sources in one answer
+MOST_LISTED = 100  # documents in one answer
+MOST_VERSIONS = 300  # versions in the history
+_SEARCH_SECONDS = 10.0  # a search stops after this time, and can be continued
+MOST_HITS = 100  # lines in an answer of `grep`
+_MOST_PASSAGES = 20  # passages in an answer of `search`
 
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")  # a line with its newline, or the rest of a text that does not end in one
 
 
 class ContextFeed:
-    """The answers for the page of one open text: a method for each path. Safe for use by many threads."""
+    """Answers requests about one open text, by a method for each path. Safe for use by many threads."""
 
     def __init__(self, text: Monocontext) -> None:
         self._text = text
@@ -69,15 +69,15 @@ class ContextFeed:
         }
 
     def documents(self, request: Parameters) -> dict[str, Any]:
-        """Documents from number `first` on whose names match `glob`, or contain it (1 GET for each 4,096 examined).
+        """Documents from number `first` on whose names match or contain `glob` (1 GET for each 4,096 that it examines).
 
-        Stops after `LISTED` documents or `_SEARCH_SECONDS`; then `next` is the `first` of the next request.
+        Stops after `MOST_LISTED` documents or `_SEARCH_SECONDS`; then `next` is the `first` of the next request.
         """
         documents, glob = self._text.documents, request.text("glob")
         globs = Globs([glob]) if set(glob) & set("*?[{!") else None
         rows: list[dict[str, Any]] = []
         number, end = request.number_or_none("first") or 0, time.monotonic() + _SEARCH_SECONDS
-        while number < documents.count and len(rows) < LISTED and time.monotonic() < end:
+        while number < documents.count and len(rows) < MOST_LISTED and time.monotonic() < end:
             document = documents.table.document(number)
             if globs.select(document.name) if globs else glob in document.name:
                 rows.append({
@@ -92,32 +92,32 @@ class ContextFeed:
 
     def _metadata(self, document: Document) -> str:
         """The metadata of a document in one line, with the time of its file as a date."""
-        arguments = dict(self._text.documents.metadata_of(document.number))
-        file = arguments.get("file")
+        values = dict(self._text.documents.metadata_of(document.number))
+        file = values.get("file")
         if isinstance(file, dict) and isinstance(file.get("modified_ns"), int):
             modified = datetime.fromtimestamp(file["modified_ns"] / 1e9, UTC)
-            arguments["file"] = f"modified {modified:%Y-%m-%d %H:%M} UTC"
-        parts = (f"{key}: {value if isinstance(value, str) else json.dumps(value)}" for key, value in arguments.items())
+            values["file"] = f"modified {modified:%Y-%m-%d %H:%M} UTC"
+        parts = (f"{key}: {value if isinstance(value, str) else json.dumps(value)}" for key, value in values.items())
         return ", ".join(parts)[:_METADATA_CHARACTERS]
 
     def text(self, request: Parameters) -> dict[str, Any]:
-        """A piece of the text, with lines numbered within their documents (GETs: as a slice, 4 more at most).
+        """A piece of the text, with lines numbered within their documents (the GETs of a slice, and at most 4 more).
 
         The piece is around character `at`, around line `line` of the text or of `document`, at the beginning of
-        document `number` or `document`, or next to the character `after` or `before`. `mark` is the requested
-        character.
+        document `number` or `document`, or next to the character `after` or `before`. In the answer, `mark` is the
+        requested character.
         """
         after, before = request.number_or_none("after"), request.number_or_none("before")
         size = len(self._text)
         if after is not None:
-            return self._piece(min(after, size), None, None)
+            return self._piece_from(min(after, size))
         if before is not None:
-            return self._piece(max(0, min(before, size) - PIECE_CHARACTERS), before, None)
-        start, mark = self._place(request)
-        return self._piece(start, None, mark)
+            return self._piece_before(min(before, size))
+        start, mark = self._target(request)
+        return self._piece_from(start, mark)
 
-    def _place(self, request: Parameters) -> tuple[int, int]:
-        """The first character of a piece, and the requested character in it."""
+    def _target(self, request: Parameters) -> tuple[int, int]:
+        """The first character of the piece to show, and the requested character, a few lines after it."""
         document, line, offset = self._document(request), request.number_or_none("line"), request.number_or_none("at")
         if document is not None and line is None:
             return document.start, document.start
@@ -159,25 +159,31 @@ class ContextFeed:
         except UnknownDocument as error:
             raise InvalidRequest(fit_error(str(error))) from None
 
-    def _piece(self, start: int, before: int | None, mark: int | None) -> dict[str, Any]:
-        """Whole lines from `start` on, or the last ones between `start` and `before`; a long line is cut."""
+    def _piece_from(self, start: int, mark: int | None = None) -> dict[str, Any]:
+        """The piece of whole lines that begins at character `start`; a line that is longer than a piece is cut."""
         size = len(self._text)
-        stop = min(size, start + PIECE_CHARACTERS) if before is None else min(before, size)
+        stop = min(size, start + PIECE_CHARACTERS)
         lines = _LINE.findall(self._text.substring(start, stop))
-        if before is None:
-            shown = lines[:PIECE_LINES]
-            if stop < size and len(shown) == len(lines) > 1 and not shown[-1].endswith("\n"):
-                shown.pop()
-            stop = start + sum(map(len, shown))
-        else:
-            shown = lines[-PIECE_LINES:]
-            if start > 0 and len(shown) == len(lines) > 1:
-                shown.pop(0)
-            start = stop - sum(map(len, shown))
-        return {"start": start, "stop": stop, "characters": size, "mark": mark, "rows": list(self._rows(start, shown))}
+        shown = lines[:PIECE_LINES]
+        if stop < size and len(shown) == len(lines) > 1 and not shown[-1].endswith("\n"):
+            shown.pop()
+        return self._piece(start, shown, mark)
+
+    def _piece_before(self, stop: int) -> dict[str, Any]:
+        """The piece of whole lines that ends before character `stop`; a line that is longer than a piece is cut."""
+        start = max(0, stop - PIECE_CHARACTERS)
+        lines = _LINE.findall(self._text.substring(start, stop))
+        shown = lines[-PIECE_LINES:]
+        if start > 0 and len(shown) == len(lines) > 1:
+            shown.pop(0)
+        return self._piece(stop - sum(map(len, shown)), shown, None)
+
+    def _piece(self, start: int, lines: list[str], mark: int | None) -> dict[str, Any]:
+        stop, rows = start + sum(map(len, lines)), list(self._rows(start, lines))
+        return {"start": start, "stop": stop, "characters": len(self._text), "mark": mark, "rows": rows}
 
     def _rows(self, start: int, lines: list[str]) -> Iterator[dict[str, Any]]:
-        """A row for each line; the first of a document describes it, and one outside all documents has no number."""
+        """Yield a row for each line. The first one of a document describes it; between documents, `line` is None."""
         if not lines:
             return
         table, described = self._text.documents.table, -1
@@ -232,11 +238,11 @@ class ContextFeed:
 
         Stops after `_SEARCH_SECONDS` or `bytes` of text; then `next` is the `bytes` of a longer search.
         """
-        words, most = request.text("words"), request.number_or_none("bytes") or ranked.MOST_BYTES
+        words, most_bytes = request.text("words"), request.number_or_none("bytes") or ranked.MOST_BYTES
         try:
             check_query(words, _MOST_PASSAGES)
-            match = ranked.search(
-                self._text.span, words, _MOST_PASSAGES, most, _SEARCH_SECONDS,
+            passages = ranked.search(
+                self._text.span, words, _MOST_PASSAGES, most_bytes, _SEARCH_SECONDS,
                 documents=self._text._own_documents, between=False,
             )  # fmt: skip
         except (ToolRefusal, ValueError) as error:
@@ -244,12 +250,12 @@ class ContextFeed:
         hits = [
             {"document": item.document, "line": item.document_line or item.line, "at": item.start, "stop": item.stop,
              "score": round(item.score, 1), "text": item.text[:_METADATA_CHARACTERS]}
-            for item in match
+            for item in passages
         ]  # fmt: skip
-        return {"hits": hits, "next": 4 * most if match.note else None, "note": match.note}
+        return {"hits": hits, "next": 4 * most_bytes if passages.note else None, "note": passages.note}
 
     def history(self, _: Parameters) -> dict[str, Any]:
-        """The newest `MOST_VERSIONS` versions with their size and growth (1 LIST for each thousand, 1 GET for each)."""
+        """The newest `MOST_VERSIONS` versions, with size and growth (1 LIST for each thousand, 1 GET for each)."""
         roots = list_versions(self._store, newest=MOST_VERSIONS)
         rows: list[dict[str, Any]] = []
         characters, documents = (0, 0) if len(roots) < MOST_VERSIONS else (None, 0)

@@ -187,7 +187,7 @@ def test_an_entry_that_never_stays_ends_in_an_error() -> None:
     store = open_store("memory://restless")
     Memory(store).put("k", "v")
     for work in (lambda memory: "k" in memory, lambda memory: memory.list(), lambda memory: memory.delete("k")):
-        with pytest.raises(ContextChanged, match="written again before each read"):
+        with pytest.raises(ContextChanged, match="was replaced 100 times while it was read"):
             work(Memory(Restless(store)))
 
 

@@ -64,7 +64,7 @@ def test_fifty_megabytes_and_what_is_expired(tmp_path: Path) -> None:
         (("x", "../.."), "error: name must be"),
         (("x", "a\nb"), "error: name must be"),
         (("", "a"), "error: text must have"),
-        (("x", "a", 0), "error: the lifetime must be"),
+        (("x", "a", 0), "error: ttl_seconds must be at least 1, not 0"),
     ],
 )
 def test_what_a_model_can_mend(tmp_path: Path, arguments: tuple[str | int, ...], said: str) -> None:

@@ -167,12 +167,12 @@ def test_names_that_are_no_paths(tmp_path: Path) -> None:
 def test_a_pattern_that_backtracks_ends_the_process_and_not_the_host(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shell_module, "_MORE_SECONDS", 0.5)
+    monkeypatch.setattr(shell_module, "_GRACE_SECONDS", 0.5)
     publish({"a": "a" * 40 + "b\n"}, tmp_path / "t")
     with Monocontext.open(tmp_path / "t") as text:
         shell = Shell({"/t": lambda: text}, seconds=1.0)
         shell.run("echo x > /tmp/x", 1000)
-        with pytest.raises(ToolRefusal, match=r"stopped after 1\.5 s; it begins anew, and /tmp is empty"):
+        with pytest.raises(ToolRefusal, match=r"stopped after 1\.5 s; the next command starts a new one with an empty"):
             shell.run("grep -E '(a+)+$' a", 1000)
         assert shell.run("ls /tmp; cat a | wc -c", 1000).stdout == "42\n"
         shell.close()
