@@ -17,13 +17,13 @@ from monocontext.format import index
 from monocontext.format.index import Frame, FrameRecord
 
 RAW_FRAME_BYTES = 256 << 10
-_local = threading.local()  # zstd contexts are cheap to keep and not safe to share between threads
-_ASCII_BREAKS: tuple[bytes, ...] = (b"\x0b", b"\x0c", b"\x1c", b"\x1d", b"\x1e")
-_OTHER_BREAKS = tuple(c.encode() for c in "\x85\u2028\u2029")
+_local = threading.local()  # compressors of zstd are cheap to keep, and not safe to share between threads
+_ASCII_BREAKS: tuple[bytes, ...] = (b"\x0b", b"\x0c", b"\x1c", b"\x1d", b"\x1e")  # where `str.splitlines` cuts too
+_OTHER_BREAKS = tuple(character.encode() for character in "\x85\u2028\u2029")
 
 
 def frame_end(data: bytes | bytearray, start: int, frame_bytes: int) -> int:
-    """The end of the frame that begins at byte `start`. `data` is longer, and has all of the character at the limit."""
+    """The end of the frame that begins at byte `start`; `data` has all of the character at `start + frame_bytes`."""
     limit = start + frame_bytes
     newline = data.rfind(b"\n", limit - frame_bytes // 4, limit)
     if newline >= 0:
@@ -48,10 +48,10 @@ class Framer:
         self._rest = b""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield the frames that are complete after this piece of the text, which ends between characters."""
+        """Yield the frames that are complete with the next piece of the text, which ends between characters."""
         start, needed = 0, self._frame_bytes + 4  # a character and a CR LF pair may reach past the limit
         while self._rest and len(self._rest) + len(data) - start >= needed:
-            first = self._rest + data[start : start + needed - len(self._rest)]  # not all of `data`: that is a copy
+            first = self._rest + data[start : start + needed - len(self._rest)]  # all of `data` would be copied
             stop = frame_end(first, 0, self._frame_bytes)
             yield first[:stop]
             start += max(stop - len(self._rest), 0)
@@ -87,7 +87,7 @@ def describe(data: bytes, stored: bytes) -> FrameRecord:
 
 
 def _has(data: bytes, character: bytes) -> bool:
-    """Whether a text has a character. Tests its first byte before, which takes a twentieth of the time."""
+    """Whether a text has a character. A search for its first byte alone takes a twentieth of the time."""
     return character[:1] in data and character in data
 
 

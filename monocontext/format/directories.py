@@ -1,8 +1,8 @@
-"""Move the entries of a large root into directories, so that a root stays small at any size of the text, and back.
+"""Move the entries of a large root into directories, so that a root stays small however large its text is, and back.
 
 A directory is an object that names neighbouring index pages, filters or pages of documents: a JSON list of entries as
 in a root, in one zstd frame. Directories of level 2 name those of level 1, and so on. `use_directories` moves entries;
-the last ones stay in the root, since appends change them. `expand` is the reverse: it makes a root that names
+the last ones stay in the root, since appends change them. `expand` does the reverse: it makes a root that names
 everything itself, in memory only, for work that reads all of it anyway.
 
 Each directory is full, except the last one of its level: an entry is stored again only until its directory is full.
@@ -25,8 +25,8 @@ from monocontext.records import dataclass, replace
 
 MOST_NAMED_BYTES = 44 << 10
 """The most that entries may take in a root without directories: some 160 pages with their filters, 160 GB of text."""
-_MOST_BYTES = 64 << 10
-"""The most that a root with directories may take: the two ends of the text, up to 16 KB, and small parts."""
+_MOST_ROOT_BYTES = 64 << 10
+"""The most that a root with directories may take: the entries, the two ends of the text (up to 16 KB), small fields."""
 PAGES = 2048
 """The most entries in a directory of pages: 80 KB, as much as a page. One names 2 TB of text, 50 name 100 TB."""
 FILTERS = 64
@@ -35,13 +35,13 @@ KEPT_PAGES = 16  # the number of last pages that stay in the root, since appends
 KEPT_FILTERS = 8  # the number of last filters that stay in the root, which take up to 1.4 KB each
 
 Directory = refs.PageDirectory | refs.FilterDirectory | refs.DocumentDirectory
-Get = Callable[[Directory], bytes]
-Put = Callable[[str, bytes], object]
-Entries = tuple[Any, ...]  # pages, filters or pages of documents, and directories of them
+Get = Callable[[Directory], bytes]  # reads the object of a directory (1 GET)
+Put = Callable[[str, bytes], object]  # stores an object under a key (1 PUT)
+Entries = tuple[Any, ...]  # first directories, by falling level, then pages, filters or pages of documents
 
 
 def rows_text(data: bytes, key: str) -> bytes:
-    """The JSON of a directory. Raises `DamagedData`, whose message names the object `key`."""
+    """The JSON text of a directory. Raises `DamagedData`, whose message names the object `key`."""
     try:
         if not 0 < zstandard.frame_content_size(data) <= refs.MOST_PAGE_BYTES:
             raise DamagedData(f"{key}: expected a directory of at most {refs.MOST_PAGE_BYTES:,} bytes")
@@ -52,7 +52,8 @@ def rows_text(data: bytes, key: str) -> bytes:
 
 
 def entries_in(ref: Directory, data: bytes, before: Any = None) -> Entries:
-    """The entries in a directory, which follow the page `before`, without unknown filters. Raises `DamagedData`."""
+    """The entries in a stored directory, which follow the page `before`; filters of unknown kinds are left out. Raises
+    `DamagedData`."""
     check_stored(ref.key, data, ref)
     text = rows_text(data, ref.key)
     try:
@@ -67,12 +68,14 @@ def entries_in(ref: Directory, data: bytes, before: Any = None) -> Entries:
 
 
 def _filters_in(ref: refs.FilterDirectory, rows: list[Any]) -> Entries:
-    kind = refs.FilterDirectory
-    entries: Entries = refs.parse_entries(rows, kind, kind) if ref.level > 1 else refs.parse_filters(rows)
-    refs.check_filters([entry for entry in entries if isinstance(entry, refs.FilterRef)], ref.stop_frame)
-    refs.check_filter_directories([entry for entry in entries if isinstance(entry, kind)], ref.first_frame)
-    outside = any(entry.first_frame < ref.first_frame or entry.stop_frame > ref.stop_frame for entry in entries)
-    refs.require(not outside, f"filters of frames outside of {ref.first_frame} to {ref.stop_frame}")
+    if ref.level > 1:
+        entries: Entries = refs.parse_entries(rows, refs.FilterDirectory, refs.FilterDirectory)
+        refs.check_filter_directories(entries, ref.first_frame)
+    else:
+        entries = refs.parse_filters(rows)
+        refs.check_filters(entries, ref.stop_frame)
+    is_outside = any(entry.first_frame < ref.first_frame or entry.stop_frame > ref.stop_frame for entry in entries)
+    refs.require(not is_outside, f"filters of frames outside of {ref.first_frame} to {ref.stop_frame}")
     return entries
 
 
@@ -95,8 +98,8 @@ def _pages_below(entries: Entries) -> int:
 
 
 def expand(root: Manifest, get: Get) -> Manifest:
-    """The root with all pages and filters instead of directories (1 GET for each directory; 0.6 KB of memory for each
-    GB of text). It must not be committed. Raises `DamagedData`, `NotFound`."""
+    """The root with all pages and filters instead of directories, which must not be committed (1 GET for each
+    directory; 0.6 KB of memory for each GB of text). Raises `DamagedData`, `NotFound`."""
     if not root.has_directories:
         return root
     return replace(
@@ -109,14 +112,14 @@ def expand(root: Manifest, get: Get) -> Manifest:
 
 
 def expand_documents(ref: refs.DocumentsRef, get: Get) -> refs.DocumentsRef:
-    """The documents with all their pages (1 GET for each directory, of 8 million documents)."""
+    """The documents with all their pages instead of directories (1 GET for each 8 million documents)."""
     if not isinstance(ref.pages[0], refs.DocumentDirectory):
         return ref
     return replace(ref, pages=_expanded(ref.pages, get))
 
 
 def _expanded(entries: Entries, get: Get, before: Any = None) -> Entries:
-    """The pages or filters that these entries are or name, in order."""
+    """These entries in order, each directory replaced by the pages or filters that it names, at any depth."""
     result: list[Any] = []
     for entry in entries:
         previous = result[-1] if result else before
@@ -125,9 +128,9 @@ def _expanded(entries: Entries, get: Get, before: Any = None) -> Entries:
 
 
 def use_directories(root: Manifest, put: Put, get: Get) -> Manifest:
-    """A large root with its first pages and filters in directories; a small root as it is (1 PUT for each directory,
-    and 1 GET for each that more entries are added to). A root with directories has at most `_MOST_BYTES`: copies of
-    text are shortened, and copies of last pages left out."""
+    """A large root with its first pages and filters in directories, a small root unchanged (1 PUT for each new
+    directory, and 1 GET for each that is extended). To keep a root with directories below `_MOST_ROOT_BYTES`, copies of
+    text are shortened and copies of last pages left out."""
     for level in range(refs.MOST_LEVELS):
         if _named_bytes(root) <= MOST_NAMED_BYTES:
             break
@@ -146,7 +149,7 @@ def use_directories(root: Manifest, put: Put, get: Get) -> Manifest:
 
 
 def _is_large(root: Manifest) -> bool:
-    return len(root.to_bytes()) > _MOST_BYTES
+    return len(root.to_bytes()) > _MOST_ROOT_BYTES
 
 
 def _named_bytes(root: Manifest) -> int:
@@ -159,31 +162,31 @@ def _named_bytes(root: Manifest) -> int:
 def _move_level(root: Manifest, level: int, put: Put, get: Get) -> Manifest:
     """The root with the entries of one level in directories, except the last ones."""
     mover = _Mover(level, put, get)
-    in_a_row, others = _in_a_row(root)
-    filters = mover.moved((*root.filter_directories, *in_a_row), KEPT_FILTERS, FILTERS)
+    movable, others = _movable_filters(root)
+    filters = mover.move((*root.filter_directories, *movable), KEPT_FILTERS, FILTERS)
     return replace(
         root,
-        pages=mover.moved(root.pages, KEPT_PAGES, PAGES),
+        pages=mover.move(root.pages, KEPT_PAGES, PAGES),
         filter_directories=tuple(ref for ref in filters if isinstance(ref, refs.FilterDirectory)),
         filters=(*(ref for ref in filters if isinstance(ref, refs.FilterRef)), *others),
-        documents=root.documents
-        and replace(root.documents, pages=mover.moved(root.documents.pages, KEPT_PAGES, PAGES)),
+        documents=root.documents and replace(root.documents, pages=mover.move(root.documents.pages, KEPT_PAGES, PAGES)),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Mover:
-    level: int  # that of the entries to move; their directories have the next one
+    """Moves the entries of one level into directories of the next one."""
+
+    level: int
     put: Put
     get: Get
 
-    def moved(self, entries: Entries, kept: int, most: int) -> Entries:
-        """These entries with those of the level, but for the last, in directories of at most `most`. Of entries that
-        are no directories `kept` stay, of others one. The last directory is stored again if it is not full."""
+    def move(self, entries: Entries, kept: int, most: int) -> Entries:
+        """These entries, with those of the level in directories of at most `most` entries. The last `kept` of them stay
+        (of directories the last one). A last directory that is not full is stored again, with more entries."""
         first = sum(refs.level_of(entry) > self.level for entry in entries)
-        stop = (
-            first + sum(refs.level_of(entry) == self.level for entry in entries[first:]) - (1 if self.level else kept)
-        )
+        count = sum(refs.level_of(entry) == self.level for entry in entries[first:])
+        stop = first + count - (1 if self.level else kept)
         if stop - first < 2:
             return entries
         directories, moved = list(entries[:first]), entries[first:stop]
@@ -197,29 +200,30 @@ class _Mover:
         """Store a directory of these entries (1 PUT), and return its own entry."""
         rows = json.dumps([refs.as_object(entry) for entry in entries], separators=(",", ":")).encode()
         data = zstandard.ZstdCompressor(level=3, write_content_size=True).compress(rows)
-        stored = refs.fresh_id(), len(data), google_crc32c.value(data)
-        self.put(refs.directory_key(stored[0]), data)
+        id_size_crc32c = refs.fresh_id(), len(data), google_crc32c.value(data)
+        self.put(refs.directory_key(id_size_crc32c[0]), data)
         first, last, count, level = entries[0], entries[-1], len(entries), self.level + 1
         if isinstance(first, refs.PageRef):
             counts = (last.frames, last.bytes, last.characters, last.newlines)
-            return refs.PageDirectory(*stored, *counts, count, level, _pages_below(entries))
+            return refs.PageDirectory(*id_size_crc32c, *counts, count, level, _pages_below(entries))
         if isinstance(first, refs.DocumentPageRef):
             ends = (last.documents, first.start, first.start_newline, last.characters, last.newlines, last.bytes)
-            return refs.DocumentDirectory(*stored, *ends, count, level)
-        return refs.FilterDirectory(*stored, first.first_frame, last.stop_frame - first.first_frame, count, level)
+            return refs.DocumentDirectory(*id_size_crc32c, *ends, count, level)
+        frames = last.stop_frame - first.first_frame
+        return refs.FilterDirectory(*id_size_crc32c, first.first_frame, frames, count, level)
 
 
-def _in_a_row(root: Manifest) -> tuple[list[refs.FilterRef], list[refs.FilterRef]]:
-    """The filters of dense parts of the text that follow each other and the directories, which directories may name,
-    and the others: those of edits, whose frames lie between the frames of others."""
+def _movable_filters(root: Manifest) -> tuple[list[refs.FilterRef], list[refs.FilterRef]]:
+    """The filters that directories may name, those of dense parts of the text that follow each other and the
+    directories; and the others, those of edits, whose frames lie between the frames of others."""
     stop = root.filter_directories[-1].stop_frame if root.filter_directories else 0
-    rows: list[refs.FilterRef] = []
+    movable: list[refs.FilterRef] = []
     others: list[refs.FilterRef] = []
     for ref in sorted(root.filters, key=lambda ref: ref.first_frame):
         is_dense = 2 * ref.frames >= ref.stop_frame - ref.first_frame
         if is_dense and ref.first_frame >= stop:
-            rows.append(ref)
+            movable.append(ref)
             stop = ref.stop_frame
         else:
             others.append(ref)
-    return rows, others
+    return movable, others

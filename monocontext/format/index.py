@@ -1,4 +1,4 @@
-"""Encode and decode index pages, which record the place, the length and the contents of each frame.
+"""Encode and decode index pages, which record where each frame is stored, and its lengths, checksum and flags.
 
 A page is a small JSON table of *runs* (adjacent frames in one object), followed by fixed-width columns, little endian,
 with one entry per frame. `docs/format.md` describes the layout byte by byte, and what is checked on every load.
@@ -35,7 +35,7 @@ ENDS_LINE = 32  # the frame ends in `\n`; not set in contexts of versions withou
 OF_TEXT = ASCII | LOWER_KEEPS_LENGTH
 """The flags that hold for a whole text if all its frames have them, wherever it is cut."""
 
-Columns = tuple[tuple[str, str], ...]  # the names of the columns of a table, and their type codes in `array`
+Columns = tuple[tuple[str, str], ...]  # the name of each column of a table, and its type code in `array`
 _MAGIC = b"MCPAGE\x00\x01"
 _COUNTS = ("stored_bytes", "bytes", "characters", "newlines", "crc32c")
 _COLUMNS = (*((name, "I") for name in _COUNTS), ("flags", "H"))
@@ -75,7 +75,7 @@ class FrameRun:
 
 
 class Frame(NamedTuple):
-    """A frame: its address in storage, its record, and its place in the text."""
+    """A frame: where it is stored, its record, and its place in the text."""
 
     number: int
     object: str
@@ -110,7 +110,7 @@ def encode_columns(kinds: Columns, columns: Iterable[Iterable[int]]) -> bytes:
 
 
 def decode_columns(kinds: Columns, count: int, data: bytes, offset: int) -> tuple[list[array[int]], int]:
-    """The columns of a table of `count` rows that begins at a byte of `data`, and the byte after it."""
+    """The columns of a table of `count` rows that begins at byte `offset` of `data`, and the byte after the table."""
     columns = []
     for _, kind in kinds:
         column = array(kind)
@@ -147,7 +147,7 @@ def flags_of_text(records: Iterable[FrameRecord], before: int = OF_TEXT) -> int:
 
 
 def page_ref(data: bytes, records: Iterable[FrameRecord], before: PageRef | None) -> PageRef:
-    """The root's entry for a page. Its counts are sums over the text, so they begin with those of the page `before`."""
+    """The root's entry for a page. Its counts include all of the text before, so they start from the page `before`."""
     rows, base = list(records), before or NO_PAGE
     return PageRef(
         id_of(data),
@@ -204,10 +204,11 @@ class Page:
         is_small = max(sizes) <= MAX_FRAME_BYTES and max(stored_bytes) <= 2 * MAX_FRAME_BYTES
         require(min(characters) > 0 and is_small, "a frame is empty or too large")
         rows = zip(sizes, characters, columns["flags"], strict=True)
-        require(not any(f & ASCII and b != c for b, c, f in rows), "an ASCII frame has more bytes than characters")
+        is_wrong = any(flags & ASCII and size != length for size, length, flags in rows)
+        require(not is_wrong, "an ASCII frame has more bytes than characters")
         require(not any(map(lt, sizes, characters)), "a frame has fewer bytes than characters")
         require(not any(map(lt, characters, columns["newlines"])), "a frame has more newlines than characters")
-        # the counts of the text before each frame, and at the end; those of `stored_starts` are of bytes in the page
+        # What the text has before each frame, and in all. `stored_starts` counts stored bytes from the page's first.
         self.starts = array("Q", accumulate(characters, initial=base.characters))
         self.byte_starts = array("Q", accumulate(sizes, initial=base.bytes))
         self.newline_starts = array("Q", accumulate(columns["newlines"], initial=base.newlines))
@@ -249,7 +250,7 @@ class Page:
         )
 
     def between(self, start: int, stop: int, backward: bool = False) -> range:
-        """The numbers, in the page, of its frames with characters of [start, stop), in order or from the end."""
+        """The numbers, in the page, of its frames with characters [start, stop), from the last on if `backward`."""
         low, high = self.at_character(max(start, self.starts[0])), self.at_character(min(stop, self.starts[-1]) - 1)
         return range(high, low - 1, -1) if backward else range(low, high + 1)
 

@@ -1,7 +1,7 @@
 """Copy text into a root: all of a small text, or the two ends of a larger one, so that one GET opens and reads it.
 
-A text that is written at once is part of its root if it takes at most 4 MiB as it is stored: to read these takes less
-time than a second request. An append would write them again each time, so its limit is 32 KiB.
+A text that is written at once is copied whole if it takes at most 4 MiB as it is stored: to read these takes less time
+than a second request. Each append would write the copy again, so the limit of a text that grows is 32 KiB.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from monocontext.records import dataclass, field
 
 MOST_TEXT_BYTES = 4 << 20  # the most stored text in the root of a text that is written at once
 MOST_GROWN_BYTES = 32 << 10  # the most stored text in the root of an append
-END_BYTES = 16 << 10  # the most text in an end, in bytes of UTF-8: models look at the first 500 to 10,000 characters
-LARGEST_END_BYTES = 64 << 10  # the most text in an end that a reader accepts
+END_BYTES = 16 << 10  # the most text of an end, in bytes of UTF-8: models look at the first 500 to 10,000 characters
+LARGEST_END_BYTES = 64 << 10  # the most text of an end that a reader accepts
 
 Copies = dict[str, Any]  # the fields `text`, `head` and `tail` of a root
 
 
 @dataclass(slots=True)
 class Gathered:
-    """Parts of neighbouring frames that may be copied into a root, gathered frame by frame."""
+    """What may be copied into a root of some neighbouring frames, gathered frame by frame."""
 
     stored: bytes | bytearray | None = field(default_factory=bytearray)
     """The frames as they are stored; `None` if they are too large for a root."""
@@ -41,20 +41,20 @@ class Gathered:
         self.extend(Gathered(stored, text, text))
 
     def extend(self, other: Gathered) -> None:
-        """Add frames that were gathered apart."""
+        """Add the frames of `other`, which follow these."""
         if self.stored is None or other.stored is None or len(self.stored) + len(other.stored) > MOST_TEXT_BYTES:
             self.stored = None
         else:
             self.stored += other.stored
         if len(self.head) < END_BYTES:
-            self.head = (self.head + other.head)[: END_BYTES + 4]  # with the whole of a character at the limit
+            self.head = (self.head + other.head)[: END_BYTES + 4]  # with all bytes of a character at the limit
         joined = other.tail if len(other.tail) >= END_BYTES else self.tail + other.tail
         self.tail = joined[max(len(joined) - END_BYTES, 0) :]
 
 
 def copies(base: Manifest | None, added: Gathered, *, may_be_whole: bool) -> Copies:
-    """The copies in the root of the text of `base`, if given, and added frames. `may_be_whole`: the root has all
-    records of frames. Foreign text is not copied: once its object is replaced, a read must be an error."""
+    """The copies for a root of the text of `base`, if there is one, and added frames. `may_be_whole`: the root has the
+    records of all frames. Foreign text is not copied: a read of it must fail once its object is replaced."""
     if base is None or not base.frames:
         if may_be_whole and added.stored is not None:
             return whole(bytes(added.stored))
@@ -75,14 +75,14 @@ def whole(stored: bytes) -> Copies:
 
 
 def ends(head: bytes, tail: bytes, most_bytes: int = 6000) -> Copies:
-    """The copies of the two ends of a text, given its start and its end: of `END_BYTES` each, half of that and so on,
-    until each fits compressed. By default both take less than 16 KiB of the root, in base64."""
+    """The copies of the two ends of a text, given its start and its end: each is cut to `END_BYTES`, to half of that,
+    and so on, until it takes at most `most_bytes` compressed. By default both take less than 16 KiB of base64."""
     result = {"text": "", "head": "", "tail": ""}
     for name, text in ("head", head), ("tail", tail):
         size = min(len(text), END_BYTES)
         while size and not result[name]:
             part = text[:size] if name == "head" else text[len(text) - size :]
-            part = part.decode(errors="ignore").encode()  # without the halves of characters
+            part = part.decode(errors="ignore").encode()  # without a part of a character
             stored = zstandard.ZstdCompressor(level=9).compress(part)
             if part and len(stored) <= most_bytes:
                 result[name] = base64.b64encode(stored).decode()
@@ -91,7 +91,7 @@ def ends(head: bytes, tail: bytes, most_bytes: int = 6000) -> Copies:
 
 
 def shorter(root: Manifest) -> Copies:
-    """The copies of shorter ends of a root's text, of about 2,000 characters each."""
+    """The copies of shorter ends of the text of a root, of about 2,000 characters each."""
     return ends(read_end(root.head), read_end(root.tail), 800)
 
 

@@ -263,10 +263,10 @@ class DocumentsRef:
         for number, table in enumerate(self.names):
             where = f"table {number} of names"
             require(ID.fullmatch(table.id) is not None, f"{where}: {table.id!r} is not an id")
-            ends = f"expected its end between documents {covered + 1} and {last.documents}, found {table.documents}"
-            require(covered < table.documents <= last.documents, f"{where}: {ends}")
-            require(table.buckets.bit_count() == 1 and table.stride > 0, f"{where}: impossible buckets: {table}")
-            require(table.names <= table.documents - covered, f"{where}: {table.names} names of fewer documents")
+            follows = covered < table.documents <= last.documents
+            require(follows, f"{where}: covers {table.documents} documents of {last.documents}, after {covered}")
+            is_possible = table.buckets.bit_count() == 1 and table.stride > 0
+            require(is_possible and table.names <= table.documents - covered, f"{where}: impossible counts: {table}")
             covered = table.documents
 
 
@@ -356,8 +356,7 @@ def check_filter_directories(refs: Sequence[FilterDirectory], covered: int = 0) 
 
 
 def check_entry(where: str, entry: Any, before: object) -> None:
-    """Raise `ValueError` for an invalid entry, or for a directory after one of a lower level. `where` names the entry,
-    and `before` is the previous one."""
+    """Raise `ValueError` for an invalid entry, or for a directory after an entry of a lower level (`before`)."""
     require(ID.fullmatch(entry.id) is not None, f"{where}: {entry.id!r} is not an id")
     require(0 < entry.size_bytes <= MOST_PAGE_BYTES, f"{where}: an object of {entry.size_bytes:,} bytes")
     if hasattr(entry, "level"):
