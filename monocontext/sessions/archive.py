@@ -1,4 +1,7 @@
-"""Read an archive of sessions: `Sessions`, `Project`, and `ProjectText`, a document for each session of a project."""
+"""Read an archive of sessions: its projects, the sessions of each, and all sessions of a project as one text.
+
+The text is derived from the sessions and kept beside them, a document for each. Whoever opens it brings it up to date.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Self, Unpack, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack, cast
 
 from cachetools import LRUCache
 
@@ -41,16 +44,22 @@ if TYPE_CHECKING:
 
 _THREADS = 32  # requests at once
 _REMEMBERED_TURNS = 200_000  # of a project: code that reads turns one by one reads a session once
-_HELPERS = ["list_sessions", "list_turns", "read_turn", "read_session", "search_transcripts", "search_sessions"]
-_FACTS = ("agent", "title", "started", "ended", "branch", "cwd", "turns")
+_REPL_FUNCTIONS = ["list_sessions", "list_turns", "read_turn", "read_session", "search_transcripts", "search_sessions"]
+_METADATA = ("agent", "title", "started", "ended", "branch", "cwd", "turns")  # fields of a description, for documents
 _BATCH_SESSIONS = 50  # they are added to a text in one generation, and held in memory for it
-_GC_GENERATIONS = 16  # with each so many-th generation those that are older than an hour are removed
+_GC_GENERATIONS = 16  # at every 16th generation, generations older than an hour are removed
 _ATTEMPTS = 50  # the most tries to add sessions while others do
-_HEAD = "\n[Turn "
-_SESSION = "\n=== SESSION: "
+_TURN_HEADING, _SESSION_HEADING = "\n[Turn ", "\n=== SESSION: "  # how the headings in a text begin
 
-_Session = tuple[SessionInfo, list[Turn]]
-_Load = Callable[[str], _Session]
+
+class _Session(NamedTuple):
+    """A session with all its turns."""
+
+    info: SessionInfo
+    turns: list[Turn]
+
+
+_Load = Callable[[str], _Session]  # loads the session with an id
 
 
 class ProjectText(Monocontext):
@@ -94,12 +103,13 @@ class Sessions(StoreUser):
         `list_sessions`). Raises `NotFound` if there is no such session, or more than one."""
         projects = map(self.project, [project] if project else self.projects())
         stored = [(item, name) for item in projects for name in item.list_sessions()]
-        results = [pair for pair in stored if pair[1] == session_id]
-        results = results or [pair for pair in stored if pair[1].startswith(session_id) and "/" not in pair[1]]
-        if len(results) != 1:
-            count = f"{len(results)} sessions begin with" if results else "no session"
+        matches = [(item, name) for item, name in stored if name == session_id]
+        if not matches:  # the beginning of an id does not mean a subagent
+            matches = [(item, name) for item, name in stored if name.startswith(session_id) and "/" not in name]
+        if len(matches) != 1:
+            count = f"{len(matches)} sessions begin with" if matches else "no session"
             raise NotFound(f"{self.url}: {count} {session_id!r}: list the sessions for their ids")
-        return results[0]
+        return matches[0]
 
 
 class Project:
@@ -110,12 +120,12 @@ class Project:
         self.name = name
         self._part = session_info.key_part(name, "project")
         self._lock = threading.Lock()
-        self._read = LRUCache[str, tuple[str, _Session]](_REMEMBERED_TURNS, lambda stored: len(stored[1][1]) + 1)
+        self._loaded = LRUCache[str, tuple[str, _Session]](_REMEMBERED_TURNS, lambda entry: len(entry[1].turns) + 1)
         """Sessions by id, each with the version that was read."""
 
     def versions(self) -> dict[str, str]:
-        """Sessions by id, each with a token that changes when it grows (1 LIST per 1,000 sessions; no GET)."""
-        return {session: result.etag for session, result in self._list().items()}
+        """The ids of sessions, each with a token that changes when the session grows (1 LIST per 1,000 sessions)."""
+        return {session_id: stored.etag for session_id, stored in self._list().items()}
 
     def sessions(
         self, since: Any = None, until: Any = None, *, branch: str | None = None, tool: str | None = None
@@ -128,13 +138,13 @@ class Project:
         span = span_of(since, until)
         with ThreadPoolExecutor(_THREADS) as threads:
             infos = [info for info in threads.map(self._info_of, self._list().values()) if info]
-        results = (info for info in infos if branch in (None, info.branch) and (tool is None or tool in info.tools))
-        wanted = (info for info in results if touches(info.started, info.ended, span))
-        return sorted(wanted, key=lambda info: (info.started, info.session_id))
+        infos = [info for info in infos if branch in (None, info.branch) and (tool is None or tool in info.tools)]
+        infos = [info for info in infos if touches(info.started, info.ended, span)]
+        return sorted(infos, key=lambda info: (info.started, info.session_id))
 
     def info(self, session_id: str) -> SessionInfo:
         """The description of one session (1 GET). Raises `NotFound`."""
-        return self._load(session_id)[0]
+        return self._load(session_id).info
 
     def records(self, session_id: str) -> tuple[SessionInfo, list[Record]]:
         """The description of a session, and what its agent wrote, without secrets (1 GET). Raises `NotFound`."""
@@ -163,11 +173,11 @@ class Project:
             return self._stored_text(versions, options)
         wanted = [info.session_id for info in self.sessions(since, until)] if sessions is None else sessions
         with ThreadPoolExecutor(_THREADS) as threads:
-            loaded = [(info, turns_within(turns, span)) for info, turns in threads.map(self._load, wanted)]
-        return self._text_of((pair for pair in loaded if pair[1]), options)
+            loaded = [_Session(info, turns_within(turns, span)) for info, turns in threads.map(self._load, wanted)]
+        return self._text_in_memory((session for session in loaded if session.turns), options)
 
-    def _text_of(self, sessions: Iterable[_Session], options: TextOptions) -> ProjectText:
-        """A text of some turns in memory (no request)."""
+    def _text_in_memory(self, sessions: Iterable[_Session], options: TextOptions) -> ProjectText:
+        """A text of these sessions (no request)."""
         name = f"sessions-{uuid.uuid4().hex}"
         store = MemoryStore(name)
         publish(documents(list(_documents(sessions, {}))), store)
@@ -177,32 +187,35 @@ class Project:
         return text
 
     def _stored_text(self, versions: Mapping[str, str], options: TextOptions) -> ProjectText:
-        """The text of all readable sessions, brought up to date; in memory where it cannot be stored. Or `NotFound`."""
-        below, is_done = _Below(self.store, f"{session_info.TEXTS}/{self._part}"), False
+        """The text of all readable sessions, brought up to date; in memory if the caller may not write.
+
+        `versions`: the sessions in the archive. Raises `NotFound` if none can be read.
+        """
+        place, is_updated = _Below(self.store, f"{session_info.TEXTS}/{self._part}"), False
         for _ in range(_ATTEMPTS):
-            stored_versions: dict[str, Any] | None = None
+            text_versions: dict[str, Any] | None = None  # of the sessions in the text; None if there is no text
             try:
-                text = cast(ProjectText, ProjectText.open(below, **options))
-                stored_versions = {name: text.documents.metadata(name).get("version") for name in text.documents}
-                if is_done or stored_versions == versions:
+                text = cast(ProjectText, ProjectText.open(place, **options))
+                text_versions = {name: text.documents.metadata(name).get("version") for name in text.documents}
+                if is_updated or text_versions == versions:
                     text.helpers = self.helpers()
                     return text
                 text.close()
             except NotFound:
-                if is_done:
+                if is_updated:
                     raise
             try:
-                _update(below, stored_versions, versions, self._load)
-                is_done = True
+                _update(place, text_versions, versions, self._load)
+                is_updated = True
             except (AlreadyExists, NotFound):
                 continue  # another reader has just changed something: look again
             except AccessDenied:
-                return self._text_of(_loaded(versions, self._load), options)
-        raise StoreFailure(f"{below.url}: others kept adding sessions, {_ATTEMPTS} times in a row: try again")
+                return self._text_in_memory(_load_all(versions, self._load), options)
+        raise StoreFailure(f"{place.url}: others added sessions during {_ATTEMPTS} attempts: try again")
 
     def helpers(self) -> dict[str, Callable[..., object]]:
         """The functions over sessions that model code may call, by name."""
-        return {name: getattr(self, name) for name in _HELPERS}
+        return {name: getattr(self, name) for name in _REPL_FUNCTIONS}
 
     def list_sessions(
         self, since: Any = None, until: Any = None, *, branch: str | None = None, tool: str | None = None
@@ -243,13 +256,13 @@ class Project:
 
     def search_sessions(self, words: str, k: int = 10) -> list[dict[str, Any]]:
         """What `search` finds, as dicts for a REPL; a last one has a `note` if text was left unread."""
-        match = self.search(words, k)
-        rows = [{"session_id": item.document, "score": round(item.score, 2), "content": item.text} for item in match]
-        return [*rows, {"note": match.note}] if match.note else rows
+        passages = self.search(words, k)
+        rows = [{"session_id": item.document, "score": round(item.score, 2), "content": item.text} for item in passages]
+        return [*rows, {"note": passages.note}] if passages.note else rows
 
     def turns(self, session_id: str) -> list[Turn]:
         """All turns of a session (1 GET, 1 HEAD if it was read before). Raises `NotFound`."""
-        return self._load(session_id)[1]
+        return self._load(session_id).turns
 
     def _turns_or_none(self, session_id: str) -> list[Turn]:
         with suppress(NotFound, InvalidUrl):  # an invalid id is missing too
@@ -257,18 +270,18 @@ class Project:
         return []
 
     def _load(self, session_id: str) -> _Session:
-        """A session and its turns; from memory if it has not changed."""
+        """A session with its turns; from memory if it has not changed."""
         with self._lock:
-            version, turns = self._read.get(session_id, ("", None))
+            version, session = self._loaded.get(session_id, ("", None))
         with suppress(NotFound):
-            if turns and version == self.store.head(session_key(self.name, session_id)).etag:
-                return turns
+            if session and version == self.store.head(session_key(self.name, session_id)).etag:
+                return session
         info, lines, version = self._get(session_id)
         maker = SESSION_READERS[info.agent if info.agent in SESSION_READERS else "chat"].maker(session_id)
-        result = info, [turn for record in map(json.loads, lines) for turn in maker.feed(record)]
+        session = _Session(info, [turn for record in map(json.loads, lines) for turn in maker.feed(record)])
         with self._lock, suppress(ValueError):  # a session that is too large is read each time
-            self._read[session_id] = version, result
-        return result
+            self._loaded[session_id] = version, session
+        return session
 
     def _get(self, session_id: str) -> tuple[SessionInfo, list[bytes], str]:
         """The description, the records and the version of a session (1 GET). Raises `NotFound`."""
@@ -278,6 +291,7 @@ class Project:
             raise NotFound(f"No session {session_id!r} in project {self.name!r} at {self.store.url}") from None
 
     def _list(self) -> dict[str, ObjectInfo]:
+        """The objects of sessions by the ids of these (1 LIST per 1,000)."""
         root = f"{session_info.SESSIONS}/{self._part}/"
         stored = ((session_info.session_of(info.key.removeprefix(root)), info) for info in self.store.list(root))
         return {name: info for name, info in stored if name}
@@ -324,41 +338,44 @@ def _turns_with(text: Monocontext, keyword: str) -> Iterator[Turn]:
     for hit in text.grep(needle, fixed=True, ignore_case=True):
         if hit.offset < end:
             continue  # a second hit in the same turn
-        start = text.rfind(_HEAD, 0, hit.offset + len(_HEAD)) + 1
-        end = text.find(_HEAD, hit.offset) + 1 or len(text)
+        start = text.rfind(_TURN_HEADING, 0, hit.offset + len(_TURN_HEADING)) + 1
+        end = text.find(_TURN_HEADING, hit.offset) + 1 or len(text)
         body = str(text[start:end])
-        if not start or _SESSION in body[: hit.offset - start + 1]:
-            continue  # the hit is in the head of the session
-        body = body.partition(_SESSION)[0].removesuffix("\n")
+        if not start or _SESSION_HEADING in body[: hit.offset - start + 1]:
+            continue  # the hit is in the heading of a session
+        body = body.partition(_SESSION_HEADING)[0].removesuffix("\n")
         for turn in parse(body + "\n", str(hit.document)):
             if keyword.lower() in turn.text.lower():
                 yield turn
 
 
-def _update(below: _Below, stored: Mapping[str, Any] | None, versions: Mapping[str, str], load: _Load) -> None:
-    """Add new sessions, replace grown ones and remove those that are gone, each once: documents have their names."""
-    known, roots = stored or {}, list[Manifest]()
-    new = _documents(_loaded((name for name in versions if known.get(name) != versions[name]), load), versions)
-    if stored is not None:
-        roots += [update(below, batch) for batch in iter(lambda: list(islice(new, _BATCH_SESSIONS)), [])]
-    elif first := next(new, None):
-        roots.append(publish(documents(chain([first], new)), below))
+def _update(place: _Below, before: Mapping[str, Any] | None, versions: Mapping[str, str], load: _Load) -> None:
+    """Bring the text at `place` from the sessions `before` to those of `versions`; if `before` is None, publish it.
+    Documents have the ids of sessions as names, so a session that two readers add at once is in the text once."""
+    known, roots = before or {}, list[Manifest]()
+    changed = (name for name in versions if known.get(name) != versions[name])
+    new_documents = _documents(_load_all(changed, load), versions)
+    if before is not None:
+        roots += [update(place, batch) for batch in iter(lambda: list(islice(new_documents, _BATCH_SESSIONS)), [])]
+    elif first := next(new_documents, None):
+        roots.append(publish(documents(chain([first], new_documents)), place))
     if gone := [name for name in known if name not in versions]:
         try:
-            roots.append(delete(below, gone, forget=True))
+            roots.append(delete(place, gone, forget=True))
         except StoreFailure as error:
-            with Monocontext.open(below) as text:
+            with Monocontext.open(place) as text:
                 if not text.documents.keys().isdisjoint(gone):
                     raise
             warnings.warn(str(error), stacklevel=2)  # what others are adding right now may hold it too
     if any(root.generation % _GC_GENERATIONS == 0 for root in roots):
-        gc(below, older_than_seconds=3600.0)
+        gc(place, older_than_seconds=3600.0)
 
 
-def _loaded(session_ids: Iterable[str], load: _Load) -> Iterator[_Session]:
-    for name in session_ids:
+def _load_all(session_ids: Iterable[str], load: _Load) -> Iterator[_Session]:
+    """The sessions that can be loaded; warns of damaged ones."""
+    for session_id in session_ids:
         try:
-            yield load(name)
+            yield load(session_id)
         except NotFound:
             pass  # removed since the listing
         except DamagedData as error:
@@ -366,18 +383,18 @@ def _loaded(session_ids: Iterable[str], load: _Load) -> Iterator[_Session]:
 
 
 def _documents(sessions: Iterable[_Session], versions: Mapping[str, str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Sessions as documents: name, text, facts. One with no valid name or too many facts is left out with a warning."""
+    """The name, text and metadata of a document for each session. Warns of sessions that cannot be one."""
     for info, turns in sessions:
         title, by = shield(" ".join((info.title or info.first_prompt).split())), ", ".join(info.users) or "unknown"
         when = f"{info.started or '?'} to {info.ended or '?'}"
         head = f"=== SESSION: {info.session_id} ===\nagent {info.agent or '?'} | by {by} | {when} | {info.turns} turns"
-        facts = {name: getattr(info, name) for name in _FACTS} | {"users": list(info.users), "tools": list(info.tools)}
-        facts["version"] = versions.get(info.session_id, "")
+        metadata = {name: getattr(info, name) for name in _METADATA}
+        metadata |= {"users": list(info.users), "tools": list(info.tools), "version": versions.get(info.session_id, "")}
         try:
             encode_name(info.session_id, 0)
-            encode_metadata(facts, 0)
+            encode_metadata(metadata, 0)
             text = f"{head}\n{title}\n\n{render(turns)}"
-            yield info.session_id, text.encode("utf-8", "replace").decode(), facts
+            yield info.session_id, text.encode("utf-8", "replace").decode(), metadata
         except InvalidText as error:
             warnings.warn(f"left out: {info.session_id!a}: {error}", stacklevel=2)
 

@@ -32,11 +32,11 @@ def open_machine(note: Note | None = None, **options: Unpack[TextOptions]) -> Mo
     return _open(files, "machine", note, options)
 
 
-def open_folder(place: str | os.PathLike[str], **options: Unpack[TextOptions]) -> Monocontext | None:
-    """The sessions in `~/.claude`, `~/.codex`, or a folder below these, as one text, each a document; None if the place
-    is no such folder or has no sessions."""
+def open_folder(url: str | os.PathLike[str], **options: Unpack[TextOptions]) -> Monocontext | None:
+    """The sessions in `~/.claude`, `~/.codex`, or a folder below these, as one text, each a document; None if `url` is
+    no such folder, or the folder has no sessions."""
     try:
-        address = parse(os.fspath(place))
+        address = parse(os.fspath(url))
     except InvalidUrl:
         return None
     folder = Path(address.path).resolve()
@@ -48,12 +48,13 @@ def open_folder(place: str | os.PathLike[str], **options: Unpack[TextOptions]) -
 
 
 def _open(files: list[SessionFile], key: str, note: Note | None, options: TextOptions) -> Monocontext:
+    """The text of these sessions, from an archive in the cache folder of `key`, which is first brought up to date."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     cache = Path(base if os.path.isabs(base) else os.path.expanduser("~/.cache")) / "monocontext" / "sessions"
     folder = cache / hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:16]
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    store, noted, note = LocalStore(str(folder)), folder / "taken.json", note or (lambda _: None)
-    project, before = Project(store, _PROJECT), read_states(noted)
+    store, states_path, note = LocalStore(str(folder)), folder / "taken.json", note or (lambda _: None)
+    project, before = Project(store, _PROJECT), read_states(states_path)
     new = [file for file in files if before.get(str(file.path)) != state_of(file.path)]
     agents = ", ".join(f"{count} of {agent}" for agent, count in sorted(Counter(file.agent for file in files).items()))
     number = "1 session" if len(files) == 1 else f"{len(files)} sessions"
@@ -61,5 +62,5 @@ def _open(files: list[SessionFile], key: str, note: Note | None, options: TextOp
     for gone in set(project.list_sessions()) - {file.session_id for file in files}:
         store.delete(session_key(_PROJECT, gone))
     upload = partial(upload_session, store, project=_PROJECT, user=user_at_machine(), is_open=True)
-    upload_changed(files, noted, upload, note)
+    upload_changed(files, states_path, upload, note)
     return project.context(**options)

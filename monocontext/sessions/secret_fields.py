@@ -48,15 +48,12 @@ class _Field:
     is_upper: bool  # the name has no small letters
     is_option: bool  # the name begins with a dash
     strength: Strength
+    is_password: bool  # the strength is that of a password
     before: str  # the character before the name; empty at the beginning of the text
     closing: str  # the quote or bracket that ends the name
     separator: str  # the text between name and value, such as `=`; empty or a space if there is none
     value_start: int  # of its opening quote, if it has one
     is_tight: bool  # written as `name=value`, without blanks or a type
-
-    @property
-    def is_password(self) -> bool:
-        return self.strength is Strength.PASSWORD
 
     def follows_command(self) -> bool:
         """Whether the text before the name is a command that takes a name and a value, such as `export`."""
@@ -83,8 +80,8 @@ def _read_field(text: str, start: int, stop: int) -> _Field | None:
     closed_at = after.end("prompt" if after["prompt"] else "close")
     return _Field(
         text=text, name=name, name_start=name_start, name_end=after.end("rest"), is_upper=name.upper() == name,
-        is_option=prefix.startswith("-"), strength=strength, before=text[name_start - 1 : name_start],
-        closing=after["close"], separator=after["sep"], value_start=after.end(),
+        is_option=prefix.startswith("-"), strength=strength, is_password=strength is Strength.PASSWORD,
+        before=text[name_start - 1 : name_start], closing=after["close"], separator=after["sep"], value_start=after.end(),
         is_tight=after["sep"] == "=" and after.start("sep") <= closed_at and after.end("sep") >= after.end(),
     )  # fmt: skip
 

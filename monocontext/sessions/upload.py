@@ -30,9 +30,9 @@ from monocontext.sessions.session_info import SessionInfo, digest_of, pack, read
 from monocontext.stores.protocol import Store, put_own
 
 Note = Callable[[str], object]
-_HEAD_LINES = 200  # a session names its directory within so many lines, or not at all
+_HEAD_LINES = 200  # a session names its directory within its first 200 lines, or not at all
 _ATTEMPTS = 30  # attempts to write while other machines upload the same session
-_MOST_COPIES = 20  # the most sessions of one id that differ
+_MOST_COPIES = 20  # the most copies of one session that went on in different ways
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Uploaded:
     bytes: int = 0  # of the object that was written; 0 if nothing was new
     findings: tuple[Finding, ...] = ()  # secrets that were taken out
     problems: tuple[str, ...] = ()  # lines that were kept as unknown, or left for later, one sentence each
-    is_partial: bool = False  # whether an incomplete last line was left for later
+    is_partial: bool = False  # an incomplete last line was left for later
 
     @property
     def counts(self) -> dict[str, int]:
@@ -58,10 +58,10 @@ class Uploaded:
 class _Copy:
     """What one machine, or the archive, has of a session."""
 
-    ids: list[str]  # what tells its records apart, in order
+    ids: list[str]  # of its records, in order; see `ids_of`
     count: int  # of records, with those that have no id
-    make: Callable[[], tuple[SessionInfo, list[bytes]]]  # its description and records
-    etag: str | None = None  # of the object in the archive
+    load: Callable[[], tuple[SessionInfo, list[bytes]]]  # makes its description and its records as lines of JSON
+    etag: str | None = None  # of the object in the archive; None for a copy on this machine
 
 
 def upload_session(
@@ -86,29 +86,29 @@ def upload_session(
     name = project or project_of_session(file)
     redactor = Redactor(patterns, enabled=redact)
     records, problems, is_partial = _read(file, is_open)
-    make, report = cache(partial(_describe, file, name, records, redactor, user)), Uploaded(file.session_id, name)
+    load, report = cache(partial(_redacted, file, name, records, redactor, user)), Uploaded(file.session_id, name)
     if records and dry_run:
-        stored, (info, lines) = _read_stored(store, session_key(name, file.session_id)), make()
+        stored, (info, lines) = _read_stored(store, session_key(name, file.session_id)), load()
         report = _report(info, stored[0] if stored else SessionInfo(file.session_id, name), sum(map(len, lines)))
     elif records:
-        copy = _Copy(ids_of(record for _, record in records), len(records), make)
+        copy = _Copy(ids_of(record for _, record in records), len(records), load)
         if file.agent == "chat":  # its records have neither uuid nor time: what they say tells them apart
-            copy = _copy_of(*make())
+            copy = _copy_of(*load())
         report = _store(store, name, file.session_id, copy)
     report = replace(report, session_id=file.session_id, problems=tuple(problems), is_partial=is_partial)
     return replace(report, findings=tuple(redactor.findings)) if report.records else report
 
 
 def upload_changed(
-    files: Iterable[SessionFile], noted: Path, upload: Callable[[SessionFile], Uploaded | None], note: Note
+    files: Iterable[SessionFile], states_path: Path, upload: Callable[[SessionFile], Uploaded | None], note: Note
 ) -> list[Uploaded]:
-    """Call `upload` with each file whose size or time is not the one in the file `noted`, and note it there.
+    """Call `upload` with each file whose size or time differs from that in the file at `states_path`, and update that.
 
-    Returns the reports of `upload`, which returns None for a file that is not wanted. The notes on other files than
+    Returns the reports of `upload`, which returns None for a file that is not wanted. States of files that are not in
     `files` are dropped. `note` gets a line for each file that fails, and the others go on; but if the store is down,
-    raises `StoreFailure`. If `noted` is lost, files are compared with the archive again.
+    raises `StoreFailure`. If the states are lost, files are compared with the archive again.
     """
-    files, before, reports = list(files), read_states(noted), list[Uploaded]()
+    files, before, reports = list(files), read_states(states_path), list[Uploaded]()
     states = {path: before[path] for path in (str(file.path) for file in files) if path in before}
     try:
         for file in files:
@@ -122,7 +122,7 @@ def upload_changed(
             except (MonocontextError, OSError, ValueError, RecursionError) as error:
                 note(f"left out: {error}" if path in str(error) else f"left out: {path}: {error}")
                 if not isinstance(error, errors.InvalidText | errors.InvalidUrl):
-                    continue  # else it is no session, until it changes
+                    continue  # tried again at the next call; a file that is no session only when it changes
                 report = None
             if report is not None:
                 reports.append(report)
@@ -130,23 +130,23 @@ def upload_changed(
                 states[path] = state  # as it was before it was read: what was added since is another state
     finally:
         if states != before:
-            with suppress(OSError):  # it only saves work
-                write_file(noted, json.dumps(states).encode())
+            with suppress(OSError):  # without it, the next call only does more work
+                write_file(states_path, json.dumps(states).encode())
     return reports
 
 
-def read_states(noted: Path) -> dict[str, list[int]]:
-    """The sizes and times of the files that were uploaded, by path."""
+def read_states(states_path: Path) -> dict[str, list[int]]:
+    """The states of the files that were uploaded, by path; empty if they are lost."""
     with suppress(OSError, ValueError, TypeError):
-        return dict(json.loads(noted.read_bytes()))
+        return dict(json.loads(states_path.read_bytes()))
     return {}
 
 
 def state_of(path: Path) -> list[int] | None:
-    """The size and time of a file; None if there is none."""
+    """The size of a file in bytes, and the time of its last change in nanoseconds; None if there is no such file."""
     with suppress(OSError):
-        result = path.stat()
-        return [result.st_size, result.st_mtime_ns]
+        stat = path.stat()
+        return [stat.st_size, stat.st_mtime_ns]
     return None
 
 
@@ -171,7 +171,7 @@ def project_of_session(file: SessionFile) -> str:
 
 
 def _read(file: SessionFile, is_open: bool) -> tuple[list[tuple[int, Record]], list[str], bool]:
-    """The records of a file with their lines, each uuid once; remarks; and whether an incomplete last line is left."""
+    """The records of a file with their line numbers, each uuid once; problems; and whether a last line was left out."""
     results, problems, uuids = list[tuple[int, Record]](), list[str](), set[str]()
     for line in SESSION_READERS[file.agent].lines(file.path):
         if line.is_tail and is_open:
@@ -187,9 +187,10 @@ def _read(file: SessionFile, is_open: bool) -> tuple[list[tuple[int, Record]], l
     return results, problems, False
 
 
-def _describe(
+def _redacted(
     file: SessionFile, project: str, read: list[tuple[int, Record]], redactor: Redactor, user: str
 ) -> tuple[SessionInfo, list[bytes]]:
+    """The description of a session and its records as lines of JSON, without secrets."""
     records = [redactor.record(record, line) for line, record in read]
     maker = SESSION_READERS[file.agent].maker(file.session_id)
     turns = [turn for record in records for turn in maker.feed(record)]
@@ -219,14 +220,14 @@ def _store(store: Store, project: str, session_id: str, new: _Copy) -> Uploaded:
                 return _Copies(store, project, session_id).add(new)
             is_longer = len(new.ids) > info.identities or new.count > info.records
             return _put(store, project, session_id, new, before) if is_longer else Uploaded(session_id, project)
-    raise MonocontextError(f"{store.url}: {session_id}: others kept writing it, {_ATTEMPTS} times in a row: try again")
+    raise MonocontextError(f"{store.url}: {session_id}: others wrote it during {_ATTEMPTS} attempts: try again")
 
 
 class _Copies:
-    """The copies of a session in the archive, by their ids (1 LIST, 1 GET of each).
+    """The copies of a session in the archive that went on in different ways, by their ids (1 LIST, 1 GET of each).
 
-    A set of records is removed only after a larger one is stored, or, under the session's own id, an equal one under
-    another id. So whatever machines do at once, or leave undone, each set stays in a stored one.
+    A copy's records are removed only after a copy with these and more is stored, or, under the session's own id, an
+    equal one under another id. So no record is lost, whatever machines do at once or leave undone.
     """
 
     def __init__(self, store: Store, project: str, session_id: str) -> None:
@@ -247,16 +248,16 @@ class _Copies:
                 return self._put(name, new) if is_longer else Uploaded(name, self._project)
         if first is None:
             raise NotFound(session_key(self._project, self._session_id))  # removed meanwhile
-        others = [set(copy.ids) for copy in self._copies.values() if copy is not first]
-        takes_id = set(first.ids) < ids or any(set(first.ids) <= other for other in others)
-        if not takes_id and new.count > first.count:  # the longer one has the id
+        first_ids, others = set(first.ids), [set(copy.ids) for copy in self._copies.values() if copy is not first]
+        replaces_first = first_ids < ids or any(first_ids <= other for other in others)
+        if not replaces_first and new.count > first.count:  # the longest copy has the session's own id
             self._put(self._further_id(first), first)
-            takes_id = True
-        chosen = self._session_id if takes_id else self._further_id(new)
-        report = self._put(chosen, new)
-        for name, copy in self._copies.items():  # a part of another's records is no longer needed
-            is_part = any(set(copy.ids) < other for other in (ids, set(first.ids), *others))
-            if is_part and name not in (self._session_id, chosen):
+            replaces_first = True
+        new_id = self._session_id if replaces_first else self._further_id(new)
+        report = self._put(new_id, new)
+        for name, copy in self._copies.items():  # a copy with a part of another's records is no longer needed
+            is_part = any(set(copy.ids) < other for other in (ids, first_ids, *others))
+            if is_part and name not in (self._session_id, new_id):
                 with suppress(NotFound, AlreadyExists):  # it has just changed: it stays
                     self._store.delete(session_key(self._project, name), if_match=copy.etag)
         return report
@@ -266,11 +267,11 @@ class _Copies:
         for name in self._further:
             if name not in self._copies or set(self._copies[name].ids) < set(copy.ids):
                 return name
-        raise MonocontextError(f"{self._store.url}: {_MOST_COPIES} sessions have the id {self._session_id}: remove one")
+        raise MonocontextError(f"{self._store.url}: {_MOST_COPIES} copies of {self._session_id} differ: remove one")
 
     def _put(self, name: str, copy: _Copy) -> Uploaded:
         before = self._copies.get(name)
-        return _put(self._store, self._project, name, copy, (before.make()[0], before.etag) if before else None)
+        return _put(self._store, self._project, name, copy, (before.load()[0], before.etag) if before else None)
 
 
 def _digest(ids: list[str]) -> str:
@@ -282,16 +283,16 @@ def _copy_of(info: SessionInfo, lines: list[bytes], etag: str | None = None) -> 
 
 
 def _report(info: SessionInfo, stored: SessionInfo, size_bytes: int) -> Uploaded:
-    """What it adds to write a description and its records in the place of what is stored."""
+    """The report of an upload that wrote `info` with its records over `stored`."""
     records, turns = max(0, info.records - stored.records), max(0, info.turns - stored.turns)
     return Uploaded(info.session_id, info.project, records, turns, size_bytes)
 
 
 def _put(store: Store, project: str, name: str, copy: _Copy, before: tuple[SessionInfo, str | None] | None) -> Uploaded:
-    """Write a copy under an id, in the place of `before`. Raises `AlreadyExists`, `NotFound` if another was faster."""
-    info, lines = copy.make()
+    """Write a copy under an id, over `before`. Raises `AlreadyExists` or `NotFound` if another machine was faster."""
+    info, lines = copy.load()
     stored, etag = before or (SessionInfo(name, info.project), None)
-    kinds = {*info.redacted, *stored.redacted}  # of a pulled session the marks stay, and are not finds
+    kinds = {*info.redacted, *stored.redacted}  # a session that was pulled has marks, which are not counted again
     redacted = {kind: max(info.redacted.get(kind, 0), stored.redacted.get(kind, 0)) for kind in sorted(kinds)}
     written = replace(
         info, session_id=name, users=tuple(dict.fromkeys([*stored.users, *info.users])), redacted=redacted,
