@@ -16,20 +16,20 @@ from monocontext.text.regex.linewise import Linewise
 
 
 def json_messages(selected: Iterable[Line], context: Monocontext, style: Style, ascii_only: bool) -> Iterator[str]:
-    """Yield the messages of `rg --json`, a line each: begin, match, context and end of each place, and a summary.
+    """Yield the messages of `rg --json`, a line each: begin, match, context and end of each file, and a summary.
 
-    As in ripgrep, `absolute_offset` counts bytes of the place, and `start` and `end` bytes of the line. The field
+    As in ripgrep, `absolute_offset` counts bytes of the file, and `start` and `end` bytes of the line. The field
     `offset`, which ripgrep does not have, counts characters of the whole text up to the first match. The counts of
-    searches and bytes are those of places with a match, and `bytes_printed` is 0.
+    searches and bytes are those of files with a match, and `bytes_printed` is 0.
     """
     began, totals = time.monotonic(), Counter[str]()
-    for place, lines in groupby(selected, key=lambda line: line.place):
-        document = place.document
+    for file, lines in groupby(selected, key=lambda line: line.file):
+        document = file.document
         counts = Counter(searches=1, searches_with_match=1, bytes_searched=document.bytes)
-        path = {"path": {"text": place.name}}
+        path = {"path": {"text": file.name}}
         yield _message("begin", path, ascii_only)
         first_byte = _byte_at(context, document.start)
-        for line in filter(None, with_context(place, lines, style)):
+        for line in filter(None, with_context(file, lines, style)):
             start = context.span.line_start(document.first_line + line.number - 1)
             matches = list(_submatches(style.pattern, line.text)) if line.hit else []
             newline = "\n" if start + len(line.text) < document.stop else ""

@@ -27,7 +27,7 @@ from monocontext.cli.printing import escape_controls, set_quiet, wants_colour, w
 from monocontext.engine.stats import Stats
 from monocontext.errors import MonocontextError
 from monocontext.format.documents import Document
-from monocontext.shell.lines import NAME, Place, Style, count_lines, format_lines, found_lines, ranges_of
+from monocontext.shell.lines import NAME, ShownFile, Style, count_lines, format_lines, ranges_of, select_lines
 from monocontext.text.monocontext import Monocontext
 from monocontext.text.regex.linewise import Linewise
 from monocontext.text.search.grep import compile_query
@@ -119,8 +119,8 @@ def grep(
     ):
         scope = _Scope(context, url, globs or [], str if as_json else escape_controls)
         style = make_style(pattern, context.documents.count > 1)
-        selected = found_lines(
-            context, pattern, scope.ranges(), scope.place_at, invert=invert, most=most, executor=executor
+        selected = select_lines(
+            context, pattern, scope.ranges(), scope.file_at, invert=invert, most=most, executor=executor
         )
         first = next(selected, None)
         if not silent:
@@ -234,7 +234,7 @@ class _Scope:
         self._context, self._documents, self._escape = context, context.documents, escape
         self._folder, self._globs = folder_prefix(url) or "", globs_of(globs) if globs else None
         size = reader_of(context).manifest.text_bytes
-        self._whole = Place(escape(url), Document(0, url, 0, len(context), 0, 0, size), context)
+        self._whole = ShownFile(escape(url), Document(0, url, 0, len(context), 0, 0, size), context)
 
     def ranges(self) -> list[tuple[int, int]]:
         """The ranges [start, stop) to search, in characters."""
@@ -242,14 +242,14 @@ class _Scope:
             return [(0, len(self._context))]
         return ranges_of(record for record in self._documents.records() if self._globs.select(record.name))
 
-    def place_at(self, character: int) -> Place | None:
+    def file_at(self, character: int) -> ShownFile | None:
         """The document that holds a character; None if it is not to be searched."""
         if not self._documents.count:
             return self._whole
         record = self._documents.at(character)
         if record is None or (self._globs is not None and not self._globs.select(record.name)):
             return None
-        return Place(self._escape(self._folder + record.name), record, self._context)
+        return ShownFile(self._escape(self._folder + record.name), record, self._context)
 
 
 def _print_rows(rows: Iterator[str], *, flushes: bool) -> None:

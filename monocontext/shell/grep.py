@@ -9,12 +9,12 @@ from functools import partial
 from monocontext.format.documents import Document
 from monocontext.shell.call import LeftToShell, ShellCall
 from monocontext.shell.grep_query import GrepQuery
-from monocontext.shell.lines import Line, Place, Style, count_lines, format_lines, found_lines, ranges_of
+from monocontext.shell.lines import Line, ShownFile, Style, count_lines, format_lines, ranges_of, select_lines
 from monocontext.shell.tree import TextFiles
 
 
 async def grep(call: ShellCall) -> int:
-    """Print what is selected; returns 0 if a line was, else 1. Leaves stdin and files of no text to the shell."""
+    """Print the selected lines; returns 0 if there are any, else 1. Leaves stdin and files of no text to the shell."""
     query = GrepQuery(call)
     if not query.operands and (not query.is_recursive or (query.is_rg and await call.has_input())):
         raise LeftToShell
@@ -32,11 +32,11 @@ class _Target:
 
     files: TextFiles
     shown: dict[int, tuple[str, Document]] | None
-    """How each document is shown, by its number; None for the whole text, whose paths are shown below `root`."""
+    """The name by which a document is shown, by its number; None for the whole text, with paths below `root`."""
     root: str = ""
 
-    def place_at(self, query: GrepQuery, character: int) -> Place | None:
-        """How the file that has a character is shown; None if it is not to be searched."""
+    def file_at(self, query: GrepQuery, character: int) -> ShownFile | None:
+        """The file that has a character; None if it is not to be searched."""
         path_and_record = self.files.path_at(character)
         if path_and_record is None:
             return None
@@ -45,7 +45,7 @@ class _Target:
             name, _ = self.shown.get(record.number, ("", record))
         else:
             name = self.root + path[1:] if query.selects(path[1:]) else ""
-        return Place(name, record, self.files.text) if name else None
+        return ShownFile(name, record, self.files.text) if name else None
 
 
 class _Search:
@@ -60,10 +60,10 @@ class _Search:
     async def add(self, operand: str) -> None:
         """Search what an operand names, or for an empty one the folder of the shell. Raises `LeftToShell`."""
         call, query = self._call, self._query
-        path, stored = call.path(operand), call.document(operand)
-        if stored is not None:
+        path, files_and_document = call.path(operand), call.document(operand)
+        if files_and_document is not None:
             if query.is_rg or query.selects(operand.rpartition("/")[2]):
-                self._add_document(operand, *stored)
+                self._add_document(operand, *files_and_document)
             return
         location, top = call.locate(path), path.rstrip("/") + "/"
         texts = [(folder, files) for folder, files in sorted(call.texts.items()) if folder.startswith(top)]
@@ -94,8 +94,9 @@ class _Search:
     def _add_folder(self, files: TextFiles, folder: str, prefix: str) -> None:
         """Search the files of a folder, whose paths in it are shown after `prefix`."""
         query = self._query
-        names_all = query.has("invert-match", "include", "exclude", "exclude-dir", "glob", "type")
-        if folder == "/" and not names_all and (query.is_rg or not query.has("count")):
+        # These need each name, and the counts of grep those of files without a match; else one search takes all.
+        needs_names = query.has("invert-match", "include", "exclude", "exclude-dir", "glob", "type")
+        if folder == "/" and not needs_names and (query.is_rg or not query.has("count")):
             self._targets.append(_Target(files, None, prefix))
             return
         start = len(folder.rstrip("/")) + 1
@@ -104,7 +105,7 @@ class _Search:
         self._targets.append(_Target(files, shown))
 
     def rows(self) -> Iterator[str]:
-        """What is printed."""
+        """Yield the rows to print, without line ends."""
         query = self._query
         has_names = query.has("with-filename") or (self._may_be_several and not query.has("no-filename"))
         style = Style(
@@ -133,7 +134,7 @@ class _Search:
         """The lines of a target that are selected."""
         text, query, shown = target.files.text, self._query, target.shown
         ranges = [(0, len(text))] if shown is None else ranges_of(record for _, record in shown.values())
-        place_at, inverts = partial(target.place_at, query), query.has("invert-match")
-        for line in found_lines(text, query.pattern, ranges, place_at, invert=inverts, most=query.most_lines):
+        file_at, inverts = partial(target.file_at, query), query.has("invert-match")
+        for line in select_lines(text, query.pattern, ranges, file_at, invert=inverts, most=query.most_lines):
             self.has_selected = True
             yield line

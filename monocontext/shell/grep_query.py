@@ -1,4 +1,4 @@
-"""What a call of `grep` or `rg` asks for: its options, its pattern, and the names of files that it selects."""
+"""Read a call of `grep` or `rg`: its options, its pattern as Python has it, and the names of files that it selects."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _CLASSES = {
     "xdigit": "0-9A-Fa-f",
 }  # fmt: skip
 _CLASS = re.compile(r"\[:(\w+):\]")
-_TOKEN = re.compile(r"\\.|\[\^?\]?(?:\[:\w+:\]|[^\]])*\]|.", re.DOTALL)
+_TOKEN = re.compile(r"\\.|\[\^?\]?(?:\[:\w+:\]|[^\]])*\]|.", re.DOTALL)  # \. [^]a] [[:digit:]] a
 _ESCAPES = {r"\<": r"\b(?=\w)", r"\>": r"\b(?<=\w)", r"\`": r"\A", r"\'": r"\Z"}
 _ESCAPES |= {escape: escape for escape in (rf"\{letter}" for letter in "bBwWsS123456789")}
-_TWO_REPEATS = re.compile(r"[*+?}][*+?]")  # in Python, such a repeat is lazy or possessive
-_NO_INTERVAL = re.compile(r"\{(?!(?:\d+(?:,\d*)?|,\d+)\})")
+_TWO_REPEATS = re.compile(r"[*+?}][*+?]")  # a*?, which is lazy in Python; not a*b
+_NO_INTERVAL = re.compile(r"\{(?!(?:\d+(?:,\d*)?|,\d+)\})")  # {a}; not {2} {2,} {,3}
 
 
 class GrepQuery:
@@ -60,8 +60,8 @@ class GrepQuery:
         self._options, self.operands = call.options(*words)
         self._flags = {word for word, _ in self._options}
         for group in _LAST_COUNTS:
-            given = [word for word, _ in self._options if word in group]
-            self._flags.difference_update(word for word in given if word != given[-1])
+            used = [word for word, _ in self._options if word in group]
+            self._flags.difference_update(word for word in used if word != used[-1])
         self.is_recursive = self.is_rg or self.has("recursive")
         types = [f"*.{{{_TYPES.get(item, item)}}}" for item in self._values("type")]
         self._globs = Globs(self._values("glob") + types)
@@ -85,11 +85,12 @@ class GrepQuery:
         return 0 if self.has("only-matching") else self._number(f"{side}-context", "context") or 0
 
     def _compile(self) -> Linewise:
+        """The pattern of the call. Raises `LeftToShell` if it has none, and `re.error`."""
         if not self.has("regexp") and not self.operands:
             raise LeftToShell
         patterns = "\n".join(self._values("regexp") or [self.operands.pop(0)]).split("\n")
-        given = [word for word, _ in self._options if word in _SYNTAXES.values()]
-        syntax = given[-1] if given else _SYNTAXES[self._command]
+        syntaxes = [word for word, _ in self._options if word in _SYNTAXES.values()]
+        syntax = syntaxes[-1] if syntaxes else _SYNTAXES[self._command]
         if syntax == "fixed-strings":
             patterns = [re.escape(pattern) for pattern in patterns]
         elif syntax == "perl-regexp":

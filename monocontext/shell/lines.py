@@ -25,8 +25,8 @@ NAME, NUMBER, MATCH, PLAIN = "\x1b[35m", "\x1b[32m", "\x1b[1;31m", "\x1b[0m"  # 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Place:
-    """A file, and the name by which it is shown."""
+class ShownFile:
+    """A file of a text, and the name by which it is shown."""
 
     name: str
     document: Document  # of a text without documents, one that is all of it
@@ -36,7 +36,7 @@ class Place:
 class Line(NamedTuple):
     """A line of a file."""
 
-    place: Place
+    file: ShownFile
     number: int  # the line of the file, from 1
     text: str
     hit: Hit | None  # None for a line of context
@@ -51,48 +51,49 @@ def ranges_of(documents: Iterable[Document]) -> list[tuple[int, int]]:
     return ranges
 
 
-def found_lines(
+def select_lines(
     text: Monocontext,
     pattern: Linewise,
     ranges: list[tuple[int, int]],
-    place_at: Callable[[int], Place | None],
+    file_at: Callable[[int], ShownFile | None],
     *,
     invert: bool = False,
     most: int | None = None,
     executor: Executor | None = None,
 ) -> Iterator[Line]:
-    """The lines of ranges that match, or with `invert` do not, the first `most` of each file.
+    """The lines of ranges of a text that match, or with `invert` do not, the first `most` of each file.
 
-    `place_at` returns the file in which a line begins, given its first character; None if it is not to be searched.
+    `file_at` returns the file in which a line begins, given its first character; None if it is not to be searched.
     """
     search = partial(text.grep, list(pattern.patterns), executor=executor)
     pending = ranges[::-1] if most != 0 else []
-    place, count = None, 0
+    file, count = None, 0
     while pending:
         start, stop = pending.pop()
-        alone = place_at(start) if most is not None else None
-        limit = most if alone is not None and alone.document.stop >= stop else None
+        only_file = file_at(start) if most is not None else None
+        limit = most if only_file is not None and only_file.document.stop >= stop else None
         hits = _without_match(text, pattern, start, stop) if invert else search(start=start, stop=stop, max_hits=limit)
         for hit in hits:
-            if place is None or hit.offset >= place.document.stop:
+            if file is None or hit.offset >= file.document.stop:
                 first = text.span.line_start(hit.line_number - 1)
-                if place is None or first >= place.document.stop:
-                    place, count = place_at(first), 0
-            if place is None or count == most:
+                if file is None or first >= file.document.stop:
+                    file, count = file_at(first), 0
+            if file is None or count == most:
                 continue
             count += 1
-            yield Line(place, hit.line_number - place.document.first_line, hit.line, hit)
-            if executor is None and count == most and place.document.stop - hit.offset > _MOST_GAP:
-                pending.append((place.document.stop, stop))
+            yield Line(file, hit.line_number - file.document.first_line, hit.line, hit)
+            if executor is None and count == most and file.document.stop - hit.offset > _MOST_GAP:
+                pending.append((file.document.stop, stop))
                 break
 
 
 def _without_match(text: Monocontext, pattern: Linewise, start: int, stop: int) -> Iterator[Hit]:
+    """The lines of characters [start, stop) that do not match."""
     offset, first = start, text.span.source.line_of(start) + 1
     for number, line in enumerate(text.view(start, stop).lines, first):
-        shown = line.removesuffix("\n")
-        if not pattern.search(shown):
-            yield Hit(offset, number, shown)
+        content = line.removesuffix("\n")
+        if not pattern.search(content):
+            yield Hit(offset, number, content)
         offset += len(line)
 
 
@@ -109,7 +110,7 @@ class Style:
     has_headings: bool = False  # whether the name of a file is printed once above its lines instead of in each line
     has_columns: bool = False  # whether the line number is followed by the byte at which the first match begins, from 1
     has_colour: bool = False
-    escape: Callable[[str], str] = str  # makes a text that steers no terminal
+    escape: Callable[[str], str] = str  # replaces characters that a terminal would obey
 
     def paint(self, colour: str, text: str) -> str:
         return f"{colour}{text}{PLAIN}" if self.has_colour else text
@@ -117,7 +118,7 @@ class Style:
     def rows(self, line: Line) -> Iterator[str]:
         """A line as it is printed: one row, or with `only_matching` one for each match in it."""
         mark = ":" if line.hit else "-"
-        before = f"{self.paint(NAME, line.place.name)}{mark}" if self.has_names and not self.has_headings else ""
+        before = f"{self.paint(NAME, line.file.name)}{mark}" if self.has_names and not self.has_headings else ""
         before += f"{self.paint(NUMBER, str(line.number))}{mark}" if self.has_numbers else ""
         needs_match = line.hit and (self.only_matching or self.has_columns)
         first = self.pattern.search(line.text) if needs_match else None  # None for the lines of `-v` too
@@ -142,44 +143,44 @@ class Style:
 def format_lines(selected: Iterable[Line], style: Style) -> Iterator[str]:
     """Format the selected lines, with those of context around them."""
     has_printed = False
-    for place, lines in groupby(selected, key=lambda line: line.place):
+    for file, lines in groupby(selected, key=lambda line: line.file):
         if has_printed and (style.has_headings or style.before or style.after):
             yield "" if style.has_headings else "--"
         if style.has_headings and style.has_names:
-            yield style.paint(NAME, place.name)
+            yield style.paint(NAME, file.name)
         has_printed = True
-        for line in with_context(place, lines, style) if style.before or style.after else lines:
+        for line in with_context(file, lines, style) if style.before or style.after else lines:
             yield from style.rows(line) if line else ("--",)
 
 
 def count_lines(selected: Iterable[Line], style: Style) -> Iterator[tuple[str, int]]:
     """The name of each file with lines, and their number, or with `only_matching` that of matches."""
-    for place, lines in groupby(selected, key=lambda line: line.place):
+    for file, lines in groupby(selected, key=lambda line: line.file):
         matches = (len([*style.pattern.finditer(line.text)]) if style.only_matching else 1 for line in lines)
-        yield place.name, sum(max(1, count) for count in matches)
+        yield file.name, sum(max(1, count) for count in matches)
 
 
-def with_context(place: Place, selected: Iterable[Line], style: Style) -> Iterator[Line | None]:
+def with_context(file: ShownFile, selected: Iterable[Line], style: Style) -> Iterator[Line | None]:
     """The lines that were found in a file and those around them, each once; None where lines are skipped."""
-    last = due = 0  # numbers of the last line yielded, and of the last line to yield after a hit
+    last = due = 0  # numbers of the last line yielded, and of the last line of context after a hit
     for line in selected:
-        yield from _lines(place, last + 1, min(due, line.number - 1))
+        yield from _lines(file, last + 1, min(due, line.number - 1))
         last = max(last, min(due, line.number - 1))
         first = max(line.number - style.before, last + 1, 1)
         if last and first > last + 1 and (style.before or style.after):
             yield None
-        yield from _lines(place, first, line.number - 1)
+        yield from _lines(file, first, line.number - 1)
         yield line
         last, due = line.number, line.number + style.after
-    yield from _lines(place, last + 1, due)
+    yield from _lines(file, last + 1, due)
 
 
-def _lines(place: Place, first: int, last: int) -> Iterator[Line]:
+def _lines(file: ShownFile, first: int, last: int) -> Iterator[Line]:
     """The lines `first` to `last` of a file, both included, those that there are."""
     if first > last:
         return
-    document, span = place.document, place.text.span
+    document, span = file.document, file.text.span
     start, stop = (min(span.line_start(document.first_line + line), document.stop) for line in (first - 1, last))
-    part = place.text.substring(start, stop)
+    part = file.text.substring(start, stop)
     for number, text in enumerate(part.removesuffix("\n").split("\n") if part else (), first):
-        yield Line(place, number, text, None)
+        yield Line(file, number, text, None)

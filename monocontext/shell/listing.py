@@ -1,4 +1,4 @@
-"""The commands `ls` and `find`, which read names and sizes alone."""
+"""The commands `ls` and `find`, which read the names and sizes of documents, and no text."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def ls(call: ShellCall) -> int:
             entries |= {name: call.files.stat(call.path(folder)) for name in (".", "..")}
         if flags & set("lnog"):
             blocks = sum(math.ceil(bytes_of(info) / DISK_BLOCK_BYTES) * DISK_BLOCK_BYTES for info in entries.values())
-            await call.write(f"total {_human(blocks) if 'human-readable' in flags else blocks // 1024}\n")
+            await call.write(f"total {_in_units(blocks) if 'human-readable' in flags else blocks // 1024}\n")
         await _write_rows(call, flags, entries)
     return status
 
@@ -70,25 +70,25 @@ def _ordered(entries: dict[str, Any], flags: set[str]) -> list[str]:
 
 
 async def _write_rows(call: ShellCall, flags: set[str], entries: dict[str, Any]) -> None:
-    shown = _human if "human-readable" in flags else str
-    width = max((len(shown(bytes_of(info))) for info in entries.values()), default=0)
+    format_bytes = _in_units if "human-readable" in flags else str
+    width = max((len(format_bytes(bytes_of(info))) for info in entries.values()), default=0)
     for name in _ordered(entries, flags):
         info = entries[name]
         row = f"{name}{'/' if is_folder(info) and flags & {'classify', 'p'} else ''}\n"
         if flags & set("lnog"):
             kind = "drwxr-xr-x 2" if is_folder(info) else "-rw-r--r-- 1"
             when = time.strftime("%b %e %H:%M" if info["modified"] else "%b %e  %Y", time.gmtime(info["modified"]))
-            row = f"{kind} user user {shown(bytes_of(info)):>{width}} {when} {row}"
+            row = f"{kind} user user {format_bytes(bytes_of(info)):>{width}} {when} {row}"
         await call.write(row)
 
 
-def _human(size: int) -> str:
+def _in_units(size_bytes: int) -> str:
     """A size as `ls -h` shows it: rounded up, with one digit after the point below 10."""
-    value, units = float(size), "BKMGT"
+    value, units = float(size_bytes), "BKMGT"
     while value > 999 and len(units) > 1:
         value, units = value / 1024, units[1:]
     if units[0] == "B":
-        return str(size)
+        return str(size_bytes)
     return f"{math.ceil(value * 10) / 10:.1f}{units[0]}" if value < 9.95 else f"{math.ceil(value)}{units[0]}"
 
 
@@ -123,6 +123,7 @@ def _parse(words: list[str]) -> tuple[range, list[_Test]]:
 
 
 def _test(word: str, value: str, negates: bool) -> _Test:
+    """A test such as `-name '*.py'`. Raises `LeftToShell` for one that is not `-type`, `-name`, `-iname` or `-path`."""
     if word == "-type" and value in _KINDS:
         return lambda path, info: (info["file_type"] == _KINDS[value]) != negates
     if word not in ("-name", "-iname", "-path") or "\\" in value or not value:  # fnmatch knows no escapes

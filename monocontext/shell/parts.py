@@ -13,9 +13,9 @@ STOPPING: dict[str, str] = dict.fromkeys(("cksum", "diff", "md5sum", "rev", "sha
 STOPPING |= {"cut": "bcdf", "expand": "t", "fold": "w", "hexdump": "efns", "nl": "bdfhilnsvw", "od": "AjNStw"}
 STOPPING |= {"tac": "s", "unexpand": "t"}
 """Commands that stop at an operand that is no file in bashkit, and go on in Unix. The letters take a value."""
-_SIZES = {"l": "lines", "w": "words", "m": "chars", "c": "bytes"}
+_COUNTS = {"l": "lines", "w": "words", "m": "chars", "c": "bytes"}
 _UNSIZED_WIDTH = 7  # of the numbers that `wc` prints, if a folder or stdin is among its operands
-_SED = re.compile(r"([1-9]\d*|\$)(?:,(\+?)(\d+|\$))?p(?:;(\d+)q)?")
+_SED = re.compile(r"([1-9]\d*|\$)(?:,(\+?)(\d+|\$))?p(?:;(\d+)q)?")  # 10p  10,20p  10,+5p  $p  1,9p;9q; not /a/p
 
 
 async def head_or_tail(call: ShellCall) -> int:
@@ -30,10 +30,10 @@ async def head_or_tail(call: ShellCall) -> int:
     view, sign, count = _view(call, operands), number[1], int(number[2])
     if unit == "bytes":
         return await _write_bytes(call, view, count)
-    size = len(view.lines)
+    all_lines = len(view.lines)
     if call.name == "head":
-        return await _write_lines(call, view, 0, size - count if sign == "-" else count)
-    return await _write_lines(call, view, count - 1 if sign == "+" else size - count, size)
+        return await _write_lines(call, view, 0, all_lines - count if sign == "-" else count)
+    return await _write_lines(call, view, count - 1 if sign == "+" else all_lines - count, all_lines)
 
 
 async def sed(call: ShellCall) -> int:
@@ -43,42 +43,43 @@ async def sed(call: ShellCall) -> int:
     if script is None or not options:
         raise LeftToShell
     view = _view(call, operands)
-    size = len(view.lines)
+    all_lines = len(view.lines)
     first, sign, last, quit_after = script.groups()
-    start = size if first == "$" else int(first)
-    stop = size if last == "$" else int(last or 0)
-    stop = min(start + stop if sign else max(start, stop), int(quit_after or size))
+    start = all_lines if first == "$" else int(first)
+    stop = all_lines if last == "$" else int(last or 0)
+    stop = min(start + stop if sign else max(start, stop), int(quit_after or all_lines))
     return await _write_lines(call, view, min(start - 1, stop), stop)
 
 
 async def wc(call: ShellCall) -> int:
     """Print counts of files. It reads a document only to count words. Returns 1 if an operand is no file."""
-    options, operands = call.options(_SIZES)
-    given = {unit for unit, _ in options} or {"lines", "words", "bytes"}
-    units = [unit for unit in _SIZES.values() if unit in given]
+    options, operands = call.options(_COUNTS)
+    chosen = {unit for unit, _ in options} or {"lines", "words", "bytes"}
+    units = [unit for unit in _COUNTS.values() if unit in chosen]
     if not operands:
         raise LeftToShell
     kinds = ["stdin" if operand == "-" else await call.check_kind(operand) for operand in operands]
-    rows = [(item, await _sizes(call, item, kind, units)) for item, kind in zip(operands, kinds, strict=True) if kind]
-    total = sum((sizes for _, sizes in rows), Counter())
+    rows = [(item, await _count(call, item, kind, units)) for item, kind in zip(operands, kinds, strict=True) if kind]
+    total = sum((counts for _, counts in rows), Counter())
     most_width = max(len(str(total["bytes"])), 1 if {"directory", "stdin"}.isdisjoint(kinds) else _UNSIZED_WIDTH)
     width = most_width if len(operands) > 1 or len(units) > 1 else 1
     if len(operands) > 1:
         rows.append(("total", total))
-    for name, sizes in rows:
-        await call.write(" ".join(f"{sizes[unit]:>{width}}" for unit in units) + f" {name}\n")
+    for name, counts in rows:
+        await call.write(" ".join(f"{counts[unit]:>{width}}" for unit in units) + f" {name}\n")
     return int(not NO_FILES.keys().isdisjoint(kinds))
 
 
-async def _sizes(call: ShellCall, operand: str, kind: str, units: list[str]) -> Counter[str]:
+async def _count(call: ShellCall, operand: str, kind: str, units: list[str]) -> Counter[str]:
+    """The lines, words, characters and bytes of a file or of stdin. Words are 0 if they are not among `units`."""
     if kind == "directory":
         return Counter()
-    stored = None if kind == "stdin" else call.document(operand)
-    if stored is None:
+    files_and_document = None if kind == "stdin" else call.document(operand)
+    if files_and_document is None:
         data = await call.read_input() if kind == "stdin" else call.files.read_file(call.path(operand))
         text = data.decode(errors="replace")
         return Counter(lines=text.count("\n"), words=len(text.split()), chars=len(text), bytes=len(data))
-    files, record = stored
+    files, record = files_and_document
     words = _count_words(files.view(record)) if "words" in units else 0
     return Counter(lines=record.newlines, words=words, chars=len(record), bytes=record.bytes)
 
@@ -107,10 +108,11 @@ async def drop_unreadable(call: ShellCall) -> int:
 
 def _view(call: ShellCall, operands: list[str]) -> Monocontext:
     """The text of the one document that is named. Raises `LeftToShell` for anything else."""
-    stored = call.document(operands[0]) if len(operands) == 1 else None
-    if stored is None:
+    files_and_document = call.document(operands[0]) if len(operands) == 1 else None
+    if files_and_document is None:
         raise LeftToShell
-    return stored[0].view(stored[1])
+    files, record = files_and_document
+    return files.view(record)
 
 
 async def _write_bytes(call: ShellCall, view: Monocontext, count: int) -> int:
@@ -125,8 +127,8 @@ async def _write_bytes(call: ShellCall, view: Monocontext, count: int) -> int:
 
 async def _write_lines(call: ShellCall, view: Monocontext, start: int, stop: int) -> int:
     """Print lines [start, stop) of a view, as many as there are; returns 0."""
-    size = len(view.lines)
-    first, last = (view.span.line_start(min(max(0, line), size)) for line in (start, stop))
+    all_lines = len(view.lines)
+    first, last = (view.span.line_start(min(max(0, line), all_lines)) for line in (start, stop))
     for chunk in view.view(first, last).chunks():
         await call.write(chunk)
     return 0
