@@ -33,7 +33,7 @@ _LEAD_LINES, _LEAD_CHARACTERS = 8, 2_000  # the most lines and characters that a
 _NAME_CHARACTERS = 300  # the most characters of the name of a document or a source
 _METADATA_CHARACTERS, _LISTED_METADATA_CHARACTERS = 500, 100  # of metadata in the text, and in the list of documents
 _MOST_SOURCES = 10  # sources in one answer
-MOST_LISTED = 100  # documents in one answer
+DOCUMENTS_PER_ANSWER = 100  # documents in one answer
 MOST_VERSIONS = 300  # versions in the history
 _SEARCH_SECONDS = 10.0  # a search stops after this time, and can be continued
 MOST_HITS = 100  # lines in an answer of `grep`
@@ -71,13 +71,13 @@ class ContextFeed:
     def documents(self, request: Parameters) -> dict[str, Any]:
         """Documents from number `first` on whose names match or contain `glob` (1 GET for each 4,096 that it examines).
 
-        Stops after `MOST_LISTED` documents or `_SEARCH_SECONDS`; then `next` is the `first` of the next request.
+        Stops after `DOCUMENTS_PER_ANSWER` or `_SEARCH_SECONDS`; then `next` is the `first` of the next request.
         """
         documents, glob = self._text.documents, request.text("glob")
         globs = Globs([glob]) if set(glob) & set("*?[{!") else None
         rows: list[dict[str, Any]] = []
         number, end = request.number_or_none("first") or 0, time.monotonic() + _SEARCH_SECONDS
-        while number < documents.count and len(rows) < MOST_LISTED and time.monotonic() < end:
+        while number < documents.count and len(rows) < DOCUMENTS_PER_ANSWER and time.monotonic() < end:
             document = documents.table.document(number)
             if globs.select(document.name) if globs else glob in document.name:
                 rows.append({

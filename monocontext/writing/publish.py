@@ -59,7 +59,7 @@ def publish(
     layout, reads = SegmentLayout(frame_bytes, segment_bytes, codec, filters), InputOptions(**reading)
 
     def write(store: Staged) -> Written:
-        workers = Workers(executor, url, store_options) if executor else None
+        workers = TextWorkers(executor, url, store_options) if executor else None
         return store_text(store, sources, None, layout=layout, reads=reads, progress=progress, workers=workers)
 
     with open_store_at(url, store_options) as store:
@@ -122,7 +122,7 @@ def append(
     other requests, and a few GETs if short texts are merged; for a longer text as for `publish`.
     """
     reads = InputOptions(**reading)
-    workers = Workers(executor, url, store_options) if executor else None
+    workers = TextWorkers(executor, url, store_options) if executor else None
 
     def change(base: Manifest, store: Staged) -> Manifest | None:
         layout = SegmentLayout(frame_bytes or base.frame_bytes, segment_bytes, codec or base.codec, filters)
@@ -139,7 +139,7 @@ def append(
     return commit_at(url, store_options, "append to", change)
 
 
-class Workers(NamedTuple):
+class TextWorkers(NamedTuple):
     """An executor, and the context as its workers open it."""
 
     executor: Executor
@@ -155,7 +155,7 @@ def store_text(
     layout: SegmentLayout | None = None,
     reads: InputOptions | None = None,
     progress: Callable[[int], None] = lambda text_bytes: None,
-    workers: Workers | None = None,
+    workers: TextWorkers | None = None,
 ) -> Written:
     """Read and store a text that follows that of the root `base`, if any, without a commit. A short text that follows
     another is only read (`Written.text`)."""

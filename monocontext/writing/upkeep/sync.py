@@ -22,7 +22,7 @@ from monocontext.writing.commit import Staged, commit
 from monocontext.writing.decoding import InputOptions, NotText, ReadingOptions
 from monocontext.writing.documents import READ_AT_ONCE, Change, DocumentInputs, documents
 from monocontext.writing.inputs import Pieces
-from monocontext.writing.publish import Workers, store_text
+from monocontext.writing.publish import TextWorkers, store_text
 from monocontext.writing.segments import Written
 from monocontext.writing.sources import (
     InputFile,
@@ -80,7 +80,7 @@ def sync(
     with ExitStack() as stack:
         store = stack.enter_context(open_store_at(url, context_options))
         files = _find(paths, options, store.url, store_options or {}, stack)
-        write = partial(store_text, workers=Workers(executor, url, context_options) if executor else None)
+        write = partial(store_text, workers=TextWorkers(executor, url, context_options) if executor else None)
         planner = _Planner(files, options, context_options, delete, None if dry_run else write)
         root = commit(store, lambda base, store: edited_root(base, store, planner.plan, context_options))
     result = planner.result
