@@ -6,7 +6,7 @@ A look-up fetches nothing itself: it returns its result, or the items that it la
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from monocontext.engine.candidates import Narrowing
@@ -39,6 +39,18 @@ Runs = tuple[tuple[int, int], ...]  # half-open runs of frame numbers, in ascend
 
 
 @dataclass(frozen=True, slots=True)
+class FilterSearch:
+    """A search that asks the filters, for matches that begin in characters [start, stop), a non-empty range."""
+
+    query: Query | None  # what every match holds; None if that is not known
+    start: int
+    stop: int
+    within_line: bool = False  # whether a match, and what decides it, stays within a line
+    needs_text: bool = False
+    """Whether the text is read next, so that filters are not worth a look-up if all of it is in memory."""
+
+
+@dataclass(frozen=True, slots=True)
 class FilterAnswer:
     """The answer of filters to a query. It is kept in the cache, since a loop of `find` needs it again and again."""
 
@@ -60,31 +72,19 @@ class FilterLookup:
         manifest = table.manifest
         self._has_filters = bool(manifest.filters or manifest.filter_directories)
 
-    def narrow(
-        self,
-        query: Query | None,
-        start: int,
-        stop: int,
-        within_line: bool,
-        *,
-        get_loaded: GetLoaded,
-        records: Records,
-        needs_text: bool,
-    ) -> Narrowing | Missing:
-        """The frames in which matches may begin in characters [start, stop), a non-empty range; or the missing items.
+    def narrow(self, search: FilterSearch, get_loaded: GetLoaded, records: Records) -> Narrowing | Missing:
+        """The frames in which matches may begin, or the missing items.
 
-        - `within_line`: a match, and what decides it, stays within a line
-        - `get_loaded`: returns the value of an item that is in memory, by its key
-        - `records`: the records of frames: the frame table, which fetches index pages, or `RecordsInMemory`
-        - `needs_text`: the text is read next, so filters are not worth a look-up if all of it is in memory
+        `get_loaded` returns the value of an item that is in memory, by its key. `records` are those of frames: the
+        frame table, which fetches index pages, or `RecordsInMemory`.
         """
-        reason = self._reason_against_filters(query, self._table.frames)
-        if reason or query is None:  # so no index page is needed
+        reason = self._reason_against_filters(search.query, self._table.frames)
+        if reason:  # so no index page is needed
             return Narrowing(frames=0, runs=None, reason=reason)
-        within = self._table.range_in_memory(start, stop, get_loaded)
+        within = self._table.range_in_memory(search.start, search.stop, get_loaded)
         if isinstance(within, Missing):
             return within
-        reason = self._reason_against_filters(query, len(within))
+        reason = self._reason_against_filters(search.query, len(within))
         if reason:
             return Narrowing(frames=0, runs=None, reason=reason)
         sections = self._sections_of(within)
@@ -94,12 +94,12 @@ class FilterLookup:
         runs: list[tuple[int, int]] = []
         has_rows = False
         for section in sections:
-            answer: FilterAnswer | Missing | None = self._remembered(query, within_line, section.first)
+            answer: FilterAnswer | Missing | None = self._remembered(search, section)
             if answer is None:
                 with LOCK:
-                    if needs_text and all(number in self._fetcher.cache for number in within):
+                    if search.needs_text and all(number in self._fetcher.cache for number in within):
                         return Narrowing(frames=0, runs=None, reason="all of the text is in memory")
-                answer = self._look_up(section, query, within_line, get_loaded, records)
+                answer = self._look_up(search, section, get_loaded, records)
             if isinstance(answer, Missing):
                 return answer
             has_rows = has_rows or answer.has_rows
@@ -136,17 +136,19 @@ class FilterLookup:
                 self._sections = _make_sections(refs, 0, frames, frames)
         return self._sections
 
-    def _remembered(self, query: Query, within_line: bool, first: int) -> FilterAnswer | None:
-        """The answer of the section that begins at frame `first`; None if it is not in the cache."""
+    def _remembered(self, search: FilterSearch, section: _Section) -> FilterAnswer | None:
+        """The answer of a section; None if it is not in the cache."""
         with LOCK:
             self._fetcher.check_open()
-            answer = self._fetcher.cache.get(("answer", query, within_line, first))
+            answer = self._fetcher.cache.get(_answer_key(search, section))
         return answer if isinstance(answer, FilterAnswer) else None
 
     def _look_up(
-        self, section: _Section, query: Query, within_line: bool, get_loaded: GetLoaded, records: Records
+        self, search: FilterSearch, section: _Section, get_loaded: GetLoaded, records: Records
     ) -> FilterAnswer | Missing:
         """The answer of a section, which the cache keeps, or the missing items."""
+        query = search.query
+        assert query is not None  # `narrow` has checked
         assert section.planner is not None  # `narrow` opens sections first
         rows = _rows_for(section.planner, query, get_loaded)
         if isinstance(rows, Missing):
@@ -155,7 +157,7 @@ class FilterLookup:
             page = self._table.page_or_item("frames", 0, get_loaded)  # a hit needs the only index page next
             return Missing((*rows.items, page)) if isinstance(page, FetchItem) else rows
         try:
-            frames = section.planner.candidates(query, rows, records, within_line)
+            frames = section.planner.candidates(query, rows, records, search.within_line)
         except NotInMemory as error:
             return Missing((error.item,))
         # None: the filters cannot tell
@@ -163,8 +165,12 @@ class FilterLookup:
         query_bytes = sum([len(leaf.text) for leaf in leaves(query) if isinstance(leaf, Literal)])
         answer = FilterAnswer(runs, bool(rows), _RUN_BYTES * len(runs) + query_bytes + _OBJECT_BYTES)
         with LOCK:
-            self._fetcher.cache.put(("answer", query, within_line, section.first), answer)
+            self._fetcher.cache.put(_answer_key(search, section), answer)
         return answer
+
+
+def _answer_key(search: FilterSearch, section: _Section) -> Hashable:
+    return "answer", search.query, search.within_line, section.first
 
 
 def _restrict(runs: Sequence[tuple[int, int]], has_rows: bool, within: range) -> Narrowing:

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from monocontext.engine.candidates import Candidates, Narrowing
 from monocontext.engine.fetch.fetcher import Fetcher, FindForeign, refuse_foreign, wave_bytes
-from monocontext.engine.fetch.requests import FetchItem, FetchRequest, Missing
+from monocontext.engine.fetch.requests import FetchItem, FetchRequest
 from monocontext.engine.fetch.workers import LOCK, Workers
-from monocontext.engine.filter_lookup import FilterLookup
+from monocontext.engine.filter_lookup import FilterLookup, FilterSearch
 from monocontext.engine.frame import FRAME_OVERHEAD_BYTES, FrameText
-from monocontext.engine.frame_table import CANDIDATE_PAGES, FrameTable, GetLoaded, frame_item
+from monocontext.engine.frame_table import CANDIDATE_PAGES, FrameTable, frame_item
 from monocontext.engine.prefetch.read_ahead import ReadAhead
 from monocontext.engine.prefetch.streams import Prefetch, SeenRead
 from monocontext.engine.read_log import PieceLog, ReadLog
@@ -293,7 +293,7 @@ class Reader:
         candidates, which are not fetched."""
         if stop <= start:
             return None
-        result = self._look_up_filters(query, start, stop, within_line=False, needs_text=False)
+        result = self._look_up_filters(FilterSearch(query, start, stop))
         runs = result.dense_runs if result.runs is None else result.runs
         return None if runs is None else self._make_candidates(runs, start, stop, result.frames)
 
@@ -313,19 +313,13 @@ class Reader:
             return Narrowing(frames=0, runs=None, reason="all of the text came with the root")
         if self.is_one_wave(start, stop):
             return Narrowing(frames=0, runs=None, reason="all of the text takes one round trip, as its filters do")
-        return self._look_up_filters(query, start, stop, within_line, needs_text=True)
+        return self._look_up_filters(FilterSearch(query, start, stop, within_line, needs_text=True))
 
-    def _look_up_filters(
-        self, query: Query | None, start: int, stop: int, within_line: bool, needs_text: bool
-    ) -> Narrowing:
-        """The same without looking whether filters are worth it. `needs_text`: see `FilterLookup.narrow`."""
-
-        def look_up(get_loaded: GetLoaded) -> Narrowing | Missing:
-            return self._filters.narrow(
-                query, start, stop, within_line, get_loaded=get_loaded, records=self.table, needs_text=needs_text
-            )
-
-        return self.table.look_up_and_fetch(look_up)
+    def _look_up_filters(self, search: FilterSearch) -> Narrowing:
+        """The frames that filters leave for a search. What the filters need is fetched."""
+        return self.table.look_up_and_fetch(
+            lambda get_loaded: self._filters.narrow(search, get_loaded, records=self.table)
+        )
 
     def filter_borders(self, start: int, stop: int) -> list[int]:
         """The characters between `start` and `stop` at which other search filters begin to apply: one for each 1 TB of

@@ -9,6 +9,7 @@ from itertools import chain
 
 from monocontext.engine.fetch.requests import Priority
 from monocontext.engine.fetch.workers import LOCK
+from monocontext.engine.filter_lookup import FilterSearch
 from monocontext.engine.hints import CodeHints, Hint, Ranges, Search
 from monocontext.engine.prefetch.read_ahead import Plan, Route
 from monocontext.engine.reader import Reader
@@ -68,7 +69,8 @@ class CodePrefetcher:
             except (re.error, ValueError, OverflowError, RecursionError):
                 return
             query, within_line = planned.query, planned.within_line
-        yield from self._reader.ahead.search(query, start, stop, within_line, hint.backward, hint.reach)
+        search = FilterSearch(query, start, stop, within_line)
+        yield from self._reader.ahead.search(search, backward=hint.backward, reach=hint.reach)
 
 
 @dataclass(frozen=True, slots=True)

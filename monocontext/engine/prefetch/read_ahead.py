@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING
 
 from monocontext.engine.candidates import Narrowing
 from monocontext.engine.fetch.requests import FetchItem, FetchRequest, Missing, Priority
-from monocontext.engine.filter_lookup import FilterLookup, RecordsInMemory
+from monocontext.engine.filter_lookup import FilterLookup, FilterSearch, RecordsInMemory
 from monocontext.engine.frame import FRAME_OVERHEAD_BYTES, FrameText
 from monocontext.engine.frame_table import Column, FrameTable, frame_item
 from monocontext.engine.prefetch.streams import Prefetch, SeenRead, Streams
 from monocontext.errors import MonocontextError
-from monocontext.format.filters.query import Query
 from monocontext.format.index import Frame, Page
 from monocontext.records import dataclass
 
@@ -188,12 +187,10 @@ class ReadAhead:
             elif step < 0 and frame_start <= range_start:
                 number = max(number, (start - frame_start) // -step + 1)  # the first that begins before the frame
 
-    def search(
-        self, query: Query | None, start: int, stop: int, within_line: bool, backward: bool, reach: Reach
-    ) -> Route:
+    def search(self, search: FilterSearch, *, backward: bool, reach: Reach) -> Route:
         """The first frames that a search reads: the candidates of filters, or without filters the text from where the
         search begins. `reach`: which matches it looks for, see `hints.Reach`."""
-        narrowed = yield from self._narrow(query, start, stop, within_line)
+        narrowed = yield from self._narrow(search)
         if narrowed is None:
             return
         if narrowed.runs is not None:
@@ -203,21 +200,17 @@ class ReadAhead:
             route = self.numbered(chain.from_iterable(runs))
             yield from _within(route, FIRST_MATCH_BYTES if reach == "first" else CANDIDATES_BYTES)
         elif reach != "unplaced":
-            route = self.between(start, stop, backward)
+            route = self.between(search.start, search.stop, backward)
             yield from _within(route, FIRST_MATCH_BYTES) if reach == "first" else route
 
-    def _narrow(
-        self, query: Query | None, start: int, stop: int, within_line: bool
-    ) -> Generator[Missing, None, Narrowing | None]:
+    def _narrow(self, search: FilterSearch) -> Generator[Missing, None, Narrowing | None]:
         """The frames that search filters leave; None if what the filters need did not arrive."""
         filters = self._filters()
-        if stop <= start:
+        if search.stop <= search.start:
             return None
         requested, records = set[object](), RecordsInMemory(self._table)
         while True:
-            narrowed = filters.narrow(
-                query, start, stop, within_line, get_loaded=self._cache.peek, records=records, needs_text=False
-            )
+            narrowed = filters.narrow(search, self._cache.peek, records)
             if isinstance(narrowed, Narrowing):
                 return narrowed
             keys = {item.key for item in narrowed.items}
