@@ -11,6 +11,7 @@ from monocontext.format.index import ENDS_LINE, Frame
 from monocontext.records import dataclass
 
 _T = TypeVar("_T")
+Runs = list[tuple[int, int]]  # half-open runs of frame numbers, in ascending order
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +33,11 @@ class Narrowing:
 
     frames: int
     """The number of frames that filters covered; 0 without filters."""
-    runs: list[tuple[int, int]] | None
-    """The frames in which a match may begin, as half-open ascending runs of frame numbers; None to read all frames."""
+    runs: Runs | None
+    """The frames in which a match may begin; None if a search has to read all frames."""
     reason: str
     """Why `runs` is None; else empty."""
-    dense_runs: list[tuple[int, int]] | None = None
+    dense_runs: Runs | None = None
     """The frames in which a match may begin, if `runs` is None because they are most of all frames."""
 
 
@@ -49,18 +50,15 @@ class Candidates:
 
     def __init__(
         self,
-        runs: list[tuple[int, int]],
+        runs: Runs,
         start: int,
         stop: int,
         frame: Callable[[int], Frame],
         locate: Callable[[int], Frame],
         stats: SearchStats,
     ):
-        """- `runs`: half-open runs of frame numbers, in ascending order
-        - `start`, `stop`: the characters in which the search looks
-        - `frame`: returns the record of a frame by its number, `locate`: by a character of the stored text
-        - `stats`: the counts of looked-at frames and hits
-        """
+        """`start`, `stop`: the characters in which the search looks. `frame` returns the record of a frame by its
+        number, `locate` by a character of the stored text."""
         self.runs = runs
         self.start, self.stop = start, stop
         self.ends_at_first = False  # whether the search looks for only one match
@@ -106,7 +104,7 @@ class Candidates:
     def with_neighbours(self, within_line: bool) -> Candidates:
         """These candidates, and the neighbouring frames that decide a match: the frame before if it does not end a
         line, the frame after if a match may reach into it. Statistics do not count them."""
-        runs: list[tuple[int, int]] = []
+        runs: Runs = []
         for first, stop in self.runs:
             last = self._frame(stop - 1)
             if first and not self._frame(first - 1).flags & ENDS_LINE:

@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from monocontext.engine.candidates import Narrowing
+from monocontext.engine.candidates import Narrowing, Runs
 from monocontext.engine.fetch.cache import CachedBytes
 from monocontext.engine.fetch.requests import FILTER_GAP_BYTES, FetchItem, Missing
 from monocontext.engine.fetch.workers import LOCK
@@ -35,7 +35,6 @@ _DIRECTORY_GROWTH = 10  # an open directory takes some 10 times its stored bytes
 _OBJECT_BYTES, _RUN_BYTES = 200, 150  # the memory of an entry in the cache without its content, and of one run
 
 _Rows = dict[tuple["FilterLayout", int], bytes]  # the rows of filters, by filter and number
-Runs = tuple[tuple[int, int], ...]  # half-open runs of frame numbers, in ascending order
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +90,7 @@ class FilterLookup:
         unopened = [section for section in sections if section.planner is None and not section.parts]
         if unopened:
             return Missing(tuple(section.item(self._table.frames) for section in unopened[:SECTIONS_AT_ONCE]))
-        runs: list[tuple[int, int]] = []
+        runs: Runs = []
         has_rows = False
         for section in sections:
             answer: FilterAnswer | Missing | None = self._remembered(search, section)
@@ -161,7 +160,7 @@ class FilterLookup:
         except NotInMemory as error:
             return Missing((error.item,))
         # None: the filters cannot tell
-        runs = ((section.first, section.stop),) if frames is None else _runs_of_true(frames, section.first)
+        runs = [(section.first, section.stop)] if frames is None else _runs_of_true(frames, section.first)
         query_bytes = sum([len(leaf.text) for leaf in leaves(query) if isinstance(leaf, Literal)])
         answer = FilterAnswer(runs, bool(rows), _RUN_BYTES * len(runs) + query_bytes + _OBJECT_BYTES)
         with LOCK:
@@ -173,12 +172,12 @@ def _answer_key(search: FilterSearch, section: _Section) -> Hashable:
     return "answer", search.query, search.within_line, section.first
 
 
-def _restrict(runs: Sequence[tuple[int, int]], has_rows: bool, within: range) -> Narrowing:
+def _restrict(runs: Runs, has_rows: bool, within: range) -> Narrowing:
     """The answer of filters, restricted to a range of frames."""
     first, last = within.start, within.stop
     low = bisect_right(runs, first, key=lambda run: run[1])
     high = bisect_left(runs, last, key=lambda run: run[0])
-    candidates = list(runs[low:high])
+    candidates = runs[low:high]
     if candidates:  # only the first and the last can reach beyond the range
         candidates[0] = (max(candidates[0][0], first), candidates[0][1])
         candidates[-1] = (candidates[-1][0], min(candidates[-1][1], last))
@@ -337,4 +336,4 @@ def _runs_of_true(frames: Frames, first: int) -> Runs:
     import numpy as np
 
     edges = np.flatnonzero(np.diff(frames.view(np.int8), prepend=0, append=0)) + first
-    return tuple(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from monocontext.engine.candidates import Candidates
+from monocontext.engine.candidates import Candidates, Runs
 from monocontext.engine.fetch.requests import FetchItem, Missing
 from monocontext.engine.fetch.workers import LOCK
 from monocontext.engine.frame import FrameText
@@ -229,7 +229,7 @@ class FrameTable:
         """Fetch the index pages of frames by their numbers, at most `most_pages`, in one round trip (1 GET each)."""
         self._fetch_pages(list(dict.fromkeys(self._page_numbers(list(numbers))))[:most_pages])
 
-    def frames_of_runs(self, runs: Iterable[tuple[int, int]], start: int, stop: int, reverse: bool) -> Iterator[Frame]:
+    def frames_of_runs(self, runs: Runs, start: int, stop: int, reverse: bool) -> Iterator[Frame]:
         """The frames of these runs with any of characters [start, stop), in order or backwards (1 GET a page)."""
         numbers = [number for first, last in runs for number in range(first, last)]
         if reverse:
@@ -263,7 +263,7 @@ class FrameTable:
     def frames_without(self, flag: int, start: int, stop: int) -> Candidates | None:
         """The frames of characters [start, stop) that lack a flag of `format.index`; None if over 64 and over 2 % do
         (no GET if the root says that none does; else 1 for each index page, `PAGES_AHEAD` in parallel)."""
-        runs: list[tuple[int, int]] = []
+        runs: Runs = []
         if start < stop and not self.manifest.flags & flag:
             first_page, last_page = self._page_number("characters", start), self._page_number("characters", stop - 1)
             for first in range(first_page, last_page + 1, PAGES_AHEAD):
@@ -278,7 +278,7 @@ class FrameTable:
 
     def frames_of_characters(self, characters: range) -> Candidates:
         """The frames that hold these characters, a non-empty ascending range (1 GET for each index page)."""
-        runs: list[tuple[int, int]] = []
+        runs: Runs = []
         for character in characters:
             number = self.locate(character).number
             if not runs or number > runs[-1][1]:  # a gap before this frame

@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from monocontext.engine.candidates import Candidates, Narrowing
+from monocontext.engine.candidates import Candidates, Narrowing, Runs
 from monocontext.engine.fetch.fetcher import Fetcher, FindForeign, refuse_foreign, wave_bytes
 from monocontext.engine.fetch.requests import FetchItem, FetchRequest
 from monocontext.engine.fetch.workers import LOCK, Workers
@@ -297,7 +297,7 @@ class Reader:
         runs = result.dense_runs if result.runs is None else result.runs
         return None if runs is None else self._make_candidates(runs, start, stop, result.frames)
 
-    def _make_candidates(self, runs: list[tuple[int, int]], start: int, stop: int, frames: int) -> Candidates:
+    def _make_candidates(self, runs: Runs, start: int, stop: int, frames: int) -> Candidates:
         """The candidates that a search for characters [start, stop) has in so many frames; statistics count it."""
         search = self.stats.search
         result = Candidates(runs, start, stop, self.frame, self.record_hit, search)

@@ -13,7 +13,7 @@ from typing import Any
 from cachetools import LRUCache
 
 from monocontext import errors
-from monocontext.engine.candidates import Candidates
+from monocontext.engine.candidates import Candidates, Runs
 from monocontext.engine.documents import DocumentTable
 from monocontext.engine.frame import FrameText
 from monocontext.engine.read_log import PieceLog, ReadLog
@@ -38,7 +38,6 @@ _MOST_DOCUMENT_PAGES = 32  # the most pages of documents that are kept: some 20 
 _MOST_REAL_TEXTS = 100  # the most texts that became a real `str` in one report
 
 Ask = Callable[[bytes], bytes | memoryview]  # sends a request to the host, returns its answer; many threads may call it
-Runs = list[tuple[int, int]]  # half-open runs of frame numbers, in ascending order
 
 
 class ServedReader:
@@ -52,8 +51,8 @@ class ServedReader:
         self._cache = FrameCache(cache_bytes)
         self._neighbourhoods: OrderedDict[int, None] = OrderedDict()  # those that were read, the latest last
         self._records: LRUCache[int, Frame] = LRUCache(_MOST_RECORDS)
-        self._search = SearchStats()
-        self._reported_search = SearchStats()
+        self._search_stats = SearchStats()
+        self._reported_stats = SearchStats()  # those that the host knows
         self._real_bytes: deque[int] = deque()  # sizes of texts that became a real `str`, for the next reports
         self.is_closed = False
         self.read_log = ReadLog()  # the reads by code here; the host, which sees whole frames, gets it after each cell
@@ -190,7 +189,7 @@ class ServedReader:
             return None
         ends = array("Q", body.tobytes())
         runs = list(zip(ends[::2], ends[1::2], strict=True))
-        return Candidates(runs, header["start"], header["stop"], self.frame, self.locate, self._search)
+        return Candidates(runs, header["start"], header["stop"], self.frame, self.locate, self._search_stats)
 
     # -- frames and lines ------------------------------------------------------------------------------------------
 
@@ -254,8 +253,8 @@ class ServedReader:
         """Tell the host what was read and received here since the last report, and get its counts (1 message)."""
         self._read_mark, ranges = self.read_log.since(self._read_mark)
         self._piece_mark, pieces = self.piece_log.since(self._piece_mark)
-        before, now = self._reported_search, replace(self._search)
-        self._reported_search = now
+        before, now = self._reported_stats, replace(self._search_stats)
+        self._reported_stats = now
         fields, _ = self._ask(
             "report", read=ranges, handed=pieces,
             real=[self._real_bytes.popleft() for _ in range(min(len(self._real_bytes), _MOST_REAL_TEXTS))],
