@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from monocontext.format.filters.planner import Frames, Planner, Records
 
 _WAVES = 3  # the most round trips for rows: the sparsity of rows, the first rows, others
-_LEAST_FRAMES = 8  # a search in fewer frames uses no filter: the look-up would be a round trip of its own
+_LEAST_FRAMES = 8  # a search in fewer frames uses no filter, since the look-up would be a round trip of its own
 SECTIONS_AT_ONCE = 64  # directories of filters that are fetched at once: 4 MB, for 64 TB of text
 DENSE_SHARE = 0.4  # the share of frames above which a search reads all of them: a pass without gaps is cheaper
 MOST_LISTED = 1 << 17
@@ -115,10 +115,10 @@ class FilterLookup:
             return "the pattern has no text that every match holds"
         if not self._has_filters:
             if self._table.manifest.has_earlier_filters:
-                return "its search filters are of an earlier version: `monocontext index --filters URL` renews them"
+                return "an earlier version wrote the search filters: `monocontext index --filters URL` renews them"
             return "the context has no search filters"
         if frames < _LEAST_FRAMES:
-            return f"filters are used for {_LEAST_FRAMES} frames or more"
+            return f"filters help from {_LEAST_FRAMES} frames on, and the searched text has {frames}"
         return ""
 
     def _sections_of(self, frames: range) -> list[_Section]:
@@ -127,7 +127,7 @@ class FilterLookup:
 
     @property
     def _all_sections(self) -> list[_Section]:
-        """All sections, planned by the first search."""
+        """All sections of the text, in order; the first search makes them."""
         with LOCK:
             if not self._sections:
                 manifest, frames = self._table.manifest, self._table.frames

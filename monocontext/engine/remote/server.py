@@ -30,7 +30,7 @@ _LARGEST = 1 << 62  # the largest number in a request
 
 
 class ReaderServer:
-    """Answers for a reader. Safe for use by many threads."""
+    """Answers the requests of a worker for the text of one reader. Safe for use by many threads."""
 
     bad_request = BadRequest  # the error for a request that no honest worker sends
 

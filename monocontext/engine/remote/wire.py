@@ -123,7 +123,7 @@ def page_of(row: Sequence[int]) -> DocumentPageRef:
 
 
 def query_row(query: Query | None) -> Any:
-    """A query as a JSON value: null, or a list whose first item names the kind."""
+    """A query as a JSON value: null, or a list whose first item is "literal", "often", "all" or "any"."""
     match query:
         case None:
             return None
