@@ -104,11 +104,6 @@ class S3StandIn:
         with self._lock:
             return self.counts.total()
 
-    @property
-    def open_connections(self) -> int:
-        """The number of connections that are open."""
-        return len(self._connections)
-
     # -- life ------------------------------------------------------------------------------------------------------
 
     def __enter__(self) -> Self:

@@ -13,7 +13,7 @@ import pytest
 import monocontext.regex as mre
 from monocontext import Monocontext, publish
 from monocontext.engine.remote import ReaderServer, ServedReader, wire
-from monocontext.engine.remote.reader import FrameCache
+from monocontext.engine.remote.frame_cache import FrameCache
 from monocontext.errors import ContextClosed
 from monocontext.format.filters.query import AnyOf, Literal
 from monocontext.text import served_text
