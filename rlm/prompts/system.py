@@ -22,7 +22,7 @@ in a fenced block tagged `repl` is run, its output comes back to you, and variab
 
 _EXAMPLE_FOLLOWS = "The messages before the query are examples, over other contexts.\n"
 
-_ALONE = """\
+_EXAMPLE_OF_PRINT = """\
 ```repl
 print(context)
 ```
@@ -110,10 +110,10 @@ _ACCESS = {
     "object": "Find out what `context` offers before you rely on it.",
 }
 
-KINDS: dict[str, str] = {
+EXAMPLE_KINDS: dict[str, str] = {
     "lazy text": "text", "str": "text", "list": "list", "lazy list": "list", "dict": "dict", "lazy dict": "dict",
 }  # fmt: skip
-"""The kinds of context for which there are examples, by their names in descriptions."""
+"""Kind of context, as in a `Description` -> the kind of the examples for it. Other contexts have none."""
 
 
 def system_prompt(
@@ -122,11 +122,11 @@ def system_prompt(
 ) -> str:  # fmt: skip
     """The system prompt for a context. It is the same for all contexts of a kind, so that providers can cache it; the
     question states the size. `prompt_characters`: the longest prompt of a sub-call. `output_limit`: the longest output
-    of a block, in characters. `tools`: a line on each custom tool."""
-    kind = KINDS.get(context.kind, "")
+    of a block, in characters. `children`: whether cells may call `rlm_query`. `tools`: a line on each custom tool."""
+    kind = EXAMPLE_KINDS.get(context.kind, "")
     access = "\n".join(filter(None, (_ACCESS[context.kind], context.access)))
     sections = (
-        _ROLE + (_EXAMPLE_FOLLOWS if kind else f"\n{_ALONE}"),
+        _ROLE + (_EXAMPLE_FOLLOWS if kind else f"\n{_EXAMPLE_OF_PRINT}"),
         f"{access}\n",
         _NAMES.format(limit=prompt_characters, output_limit=output_limit, children=_CHILDREN if children else "",
                       tools="".join(f"- {line}\n" for line in tools)),
@@ -145,11 +145,11 @@ LOOK_FIRST = (
     "of the query and prints what stands around it. Give no answer yet."
 )
 """The request in the message of each turn until code has run."""
-_ASK = (
+_EXAMPLE_QUESTION = (
     'For example, answer the prompt: "Where was Ada Lovelace buried?"\n\nThe variable `context` holds a {}.\n\n'
     f"Turn 1/2: {LOOK_FIRST}"
 )
-_FIND = {
+_EXAMPLE_SEARCHES = {
     "text": """\
 at = context.find("Lovelace")
 print(at, context[max(0, at - 150):at + 450] if at >= 0 else "not found")""",
@@ -165,10 +165,10 @@ print(hits[:20], str(context[hits[0]])[:600] if hits else "not found")""",
 def opening_messages(query: str, context: Description, system: str) -> list[Message]:
     """The system prompt, an example for a text, list or dict (a search, its output and its answer), and the question
     with a description of the context. Only the question differs between contexts of the same kind."""
-    kind = KINDS.get(context.kind)
+    kind = EXAMPLE_KINDS.get(context.kind)
     contents = [] if kind is None else [
-        _ASK.format(kind), f"```repl\n{_FIND[kind]}\n```", "REPL output:\n81 Lovelace lies in Hucknall",
-        '```repl\nFINAL("Hucknall")\n```',
+        _EXAMPLE_QUESTION.format(kind), f"```repl\n{_EXAMPLE_SEARCHES[kind]}\n```",
+        "REPL output:\n81 Lovelace lies in Hucknall", '```repl\nFINAL("Hucknall")\n```',
     ]  # fmt: skip
     if context.access:  # all items are text, and `str` of one would read it
         contents = [text.replace("in str(item)", "in item").replace("in str(value)", "in value") for text in contents]

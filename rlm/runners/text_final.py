@@ -46,7 +46,7 @@ class TextFinal:
 
     @property
     def variable(self) -> str:
-        """The variable that it names, if it is a name and nothing else; else empty."""
+        """The variable whose name is the whole answer; empty if it is no name."""
         is_bare = self.is_name or (self.call and self.call.args and isinstance(self.call.args[0], ast.Name))
         return self.text if is_bare and self.text.isidentifier() and not self.text.startswith("__") else ""
 

@@ -97,7 +97,8 @@ def unpack_from_host(data: memoryview) -> Any:
 
 
 def take_texts_out(value: Any, texts: list[LazyContext]) -> Any:
-    """`value` as a tree of plain data, in which a lazy text is its number in `texts`, to which new ones are added."""
+    """`value` as a tree of plain data without its lazy texts, which are added to `texts`. Each node is a pair: its kind
+    ("text", "plain", "dict", "list" or "tuple"), and its number in `texts`, its value or its items."""
     if isinstance(value, LazyContext):
         number = next((number for number, text in enumerate(texts) if text is value), len(texts))
         texts[number:] = texts[number:] or [value]
