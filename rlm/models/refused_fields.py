@@ -9,11 +9,10 @@ from typing import Any
 
 from rlm.models.endpoint_errors import CallTarget, ErrorReport
 
-_LIMITS = ("max_completion_tokens", "max_tokens", "max_output_tokens")
 _OPTIONAL = frozenset((
     "temperature", "top_p", "top_k", "min_p", "reasoning_effort", "reasoning", "output_config", "thinking", "stop",
     "stop_sequences", "seed", "presence_penalty", "frequency_penalty", "repetition_penalty", "logit_bias", "logprobs",
-    "stream_options", "stream", "store", *_LIMITS,
+    "stream_options", "stream", "store", "max_completion_tokens", "max_tokens", "max_output_tokens",
 ))  # fmt: skip
 """Fields that may be left out of a request that is refused. For any other field the caller gets the refusal."""
 _OTHER_NAMES = {"max_completion_tokens": "max_tokens", "max_tokens": "max_completion_tokens"}
@@ -77,7 +76,7 @@ class FieldFilter:
     def learn(self, report: ErrorReport, required: frozenset[str]) -> bool:
         """Find the field that a failure refuses, and rename it or leave it out from now on. Returns whether there is
         one. `required`: fields that no request may lack."""
-        name = find_refused(report, self.sent)
+        name = _find_refused(report, self.sent)
         if name is None or name in required:
             return False
         other = _OTHER_NAMES.get(name)
@@ -90,7 +89,7 @@ class FieldFilter:
         return [f"{target} refuses {name}: {change}" for name, change in changes.items()]
 
 
-def find_refused(report: ErrorReport, sent: Iterable[str]) -> str | None:
+def _find_refused(report: ErrorReport, sent: Iterable[str]) -> str | None:
     """The field of `sent` that an endpoint refuses, by its report; None for other failures, such as a bad value."""
     names = [name for name in sent if name in _OPTIONAL]
     # Any failure that names it counts, however worded: a reply without it lacks nothing but its counts of tokens.

@@ -16,21 +16,11 @@ from rlm.models.endpoint_errors import CallTarget, EndpointError, ErrorReport, m
 from rlm.models.lm import Listener, Message, Reply
 from rlm.models.refused_fields import FieldFilter
 from rlm.models.reply_builder import ReplyBuilder
-from rlm.models.sdk_options import Sampling, SDKOptions, check_body, check_url, sampling_of, timeout_of
+from rlm.models.sdk_options import Sampling, SamplingOptions, SDKOptions, check_body, check_url, sampling_of, timeout_of
 from rlm.models.wire import read_body, read_text
 
 _HTTP_LAYERS = ("httpx", "httpx2", "httpcore", "httpcore2", "ssl", "socket", "zlib")  # errors of a broken connection
-_REFUSAL_STATUSES = (
-    None,
-    400,
-    403,
-    404,
-    405,
-    415,
-    422,
-    500,
-    501,
-)  # with which endpoints refuse a field; None: no status
+_REFUSAL_STATUSES = (None, 400, 403, 404, 405, 415, 422, 500, 501)  # of refusals of a field; None in a stream
 
 
 class SDKClient:
@@ -85,7 +75,7 @@ class SDKModel(ABC):
         self._headers = dict(options.get("headers") or {})
         self._api_key = options.get("api_key")
         self._client = SDKClient(connect)
-        self.sampling = sampling_of(options)
+        self.sampling = sampling_of({name: options.get(name) for name in SamplingOptions.__annotations__})
         self._refused: dict[str, dict[str, str | None]] = {}  # model -> its fields, as in `FieldFilter.refused`
         self._extra_body = check_body(options.get("extra_body") or {})
         if (window := options.get("window_tokens")) is not None:
@@ -105,8 +95,7 @@ class SDKModel(ABC):
     def with_sampling(self, options: Sampling) -> Self:
         """This model, with the same connections, whose requests have these options in addition; None removes one."""
         other = copy.copy(self)
-        sampling = {**self.sampling, **options}
-        other.sampling = check_body({name: value for name, value in sampling.items() if value is not None})
+        other.sampling = sampling_of({**self.sampling, **options})
         return other
 
     def connect(self) -> None:

@@ -40,10 +40,9 @@ _FIELDS_OF_BACKENDS = frozenset(("model", "messages", "input", "stream", "system
 _TIMEOUT_SECONDS = 600.0  # of a request, unless its options say otherwise
 
 
-def sampling_of(options: SDKOptions) -> dict[str, Any]:
-    """The sampling options that have a value. Raises UnknownOption as `check_body` does."""
-    sampling = {name: options.get(name) for name in SamplingOptions.__annotations__}
-    return check_body({name: value for name, value in sampling.items() if value is not None})
+def sampling_of(options: Sampling) -> dict[str, Any]:
+    """The options that are not None. Raises UnknownOption as `check_body` does."""
+    return check_body({name: value for name, value in options.items() if value is not None})
 
 
 def client_options(options: SDKOptions) -> dict[str, Any]:
