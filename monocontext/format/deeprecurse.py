@@ -9,7 +9,7 @@ from monocontext.errors import DamagedData, NotAContext
 from monocontext.records import dataclass
 from monocontext.stores.protocol import Store
 
-MOST_LINES = 1 << 61  # the limit of line numbers: the sum of two of them fits the range of `len`
+MOST_LINES = 1 << 61  # the limit of line numbers, so that the sum of two is a valid result of `len`
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,6 @@ def parse_manifest(data: bytes, name: str) -> list[DeepRecurseSegment]:
 
 
 def segment_key(store: Store) -> Callable[[str], str]:
-    """A function that returns the key of a segment in the store, given its name, which may include the prefix."""
+    """A function that returns the key in `store` of a segment with a name, which may include the store's prefix."""
     prefix = store.url.partition("://")[2].partition("/")[2] + "/"
     return lambda name: name.removeprefix(prefix)

@@ -14,8 +14,8 @@ import google_crc32c
 from monocontext.errors import DamagedData
 from monocontext.format.refs import NameTableRef, documents_key
 
-HASH_BYTES = 12  # length of the hash of a name: a collision takes 2^48 tries
-ENTRY_BYTES = 16
+HASH_BYTES = 12  # the length of the hash of a name: among 2^48 names a collision is likely
+ENTRY_BYTES = 16  # a hash, and the number of a document
 
 
 def name_hash(name: bytes) -> bytes:
@@ -24,7 +24,7 @@ def name_hash(name: bytes) -> bytes:
 
 
 def bucket_crc32c(body: bytes, bucket: int) -> bytes:
-    """The checksum at the end of a bucket. It covers the number, so another bucket does not pass for this one."""
+    """The checksum at the end of a bucket. It covers the number of the bucket, so another bucket is refused."""
     return int(google_crc32c.value(body + bucket.to_bytes(4, "little"))).to_bytes(4, "little")
 
 
@@ -43,7 +43,7 @@ def check_bucket(data: bytes, bucket: int, ref: NameTableRef) -> bytes:
     """The entries of a bucket, without the checksum. Raises `DamagedData`."""
     body = data[:-4]
     if len(data) != bucket_bytes(ref) or bucket_crc32c(body, bucket) != data[-4:]:
-        raise DamagedData(f"{documents_key(ref.id)}: bucket {bucket} differs from its checksum")
+        raise DamagedData(f"{documents_key(ref.id)}: crc32c differs in bucket {bucket} of {len(data)} bytes")
     return body
 
 

@@ -1,4 +1,4 @@
-"""Encode and decode pages of documents: the place, the counts, the name and the metadata of each document of a text.
+"""Encode and decode pages of documents, which record the place, counts, name and metadata of each document of a text.
 
 A page is a table with fixed-width columns, one row for each document, and a heap of names and metadata. All of it but
 the first 12 bytes is one zstd frame. `docs/format.md` describes it byte by byte, and what is checked on every load.
@@ -24,7 +24,7 @@ from monocontext.records import NamedTuple, dataclass
 
 DOCUMENTS_PER_PAGE = 4096
 HEAP_BYTES = 4 << 20
-"""The approximate limit for the names and metadata of a page: a page with long ones has fewer documents."""
+"""About the most that the names and metadata of a page take: a page with long ones has fewer documents."""
 MOST_NAME_BYTES = 4096
 MOST_METADATA_BYTES = 64 << 10
 INLINE_BYTES = 32 << 10
@@ -65,35 +65,35 @@ class Document:
     """The number of newlines in the text before it."""
     newlines: int
     bytes: int
-    """Its length in UTF-8, in bytes."""
+    """Its length in UTF-8."""
 
     def __len__(self) -> int:
         return self.stop - self.start
 
 
 def encode_name(name: object, number: int) -> bytes:
-    """The bytes of a name. Raises `InvalidText` for an invalid name."""
+    """The name of document `number` in UTF-8. Raises `InvalidText` for an invalid name."""
     if not isinstance(name, str):
-        raise InvalidText(f"document {number}: a name must be a str, not {type(name).__name__}: {str(name)[:80]!r}")
+        raise InvalidText(f"document {number}: its name must be a str, not {type(name).__name__}: {str(name)[:80]!r}")
     try:
         data = name.encode()
     except UnicodeEncodeError:
         raise InvalidText(f"document {number}: its name has a lone surrogate: {ascii(name)[:80]}") from None
-    return _checked(data, MOST_NAME_BYTES, f"document {number}: its name")
+    return _check_length(data, MOST_NAME_BYTES, f"document {number}: its name")
 
 
 def encode_metadata(metadata: Any, number: int) -> bytes:
-    """The JSON of a mapping; empty for an empty one or `None`. Raises `InvalidText` for anything else."""
+    """The metadata of document `number` as JSON; empty for `None` or an empty mapping. Raises `InvalidText`."""
     if not metadata:
         return b""
     try:
         data = json.dumps(dict(metadata), separators=(",", ":"), allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidText(f"document {number}: its metadata is not a JSON object: {error}") from None
-    return _checked(data, MOST_METADATA_BYTES, f"document {number}: its metadata")
+    return _check_length(data, MOST_METADATA_BYTES, f"document {number}: its metadata")
 
 
-def _checked(data: bytes, most_bytes: int, name: str) -> bytes:
+def _check_length(data: bytes, most_bytes: int, name: str) -> bytes:
     if len(data) > most_bytes:
         raise InvalidText(f"{name} has {len(data):,} bytes, at most {most_bytes:,} are allowed")
     return data
@@ -110,7 +110,7 @@ def encode_page(rows: Sequence[DocumentRow]) -> bytes:
 def page_ref(
     data: bytes, rows: Sequence[DocumentRow], before: DocumentPageRef | None, start: int, start_newline: int
 ) -> DocumentPageRef:
-    """The entry of a page in the root. `before` is the entry of the previous page; the page counts from `start`."""
+    """The root's entry for a page. `before` is the entry of the previous page; gaps count from character `start`."""
     base = before or NO_DOCUMENTS
     return DocumentPageRef(
         id_of(data),
@@ -148,8 +148,8 @@ class DocumentPage:
         require(data[:8] == _MAGIC, f"not a page of documents: it begins with {data[:8]!r}")
         count = int.from_bytes(data[8:12], "little")
         size = zstandard.frame_content_size(data[12:])
-        possible = 0 <= size <= MOST_PAGE_BYTES and count > 0
-        require(possible, f"impossible sizes: {count} documents in {size} bytes")
+        is_possible = 0 <= size <= MOST_PAGE_BYTES and count > 0
+        require(is_possible, f"impossible sizes: {count} documents in {size} bytes")
         body = zstandard.ZstdDecompressor().decompress(data[12:])
         require(len(body) == size >= count * _ROW_BYTES, f"expected {count} documents, found {len(body)} bytes")
         columns, offset = decode_columns(_COLUMNS, count, body, 0)
@@ -170,8 +170,8 @@ class DocumentPage:
         require(sums == expected, f"sums differ: expected {expected}, found {sums}")
         for length, size, newlines in zip(self._rows[2], self.bytes, self.newlines, strict=True):
             if not size >= length >= newlines:
-                raise ValueError(f"impossible: {size} bytes, {length} characters and {newlines} newlines")
-        self._heap[: self._name_ends[-1]].decode()
+                raise ValueError(f"impossible document: {size} bytes, {length} characters, {newlines} newlines")
+        self._heap[: self._name_ends[-1]].decode()  # names that are not UTF-8 raise a ValueError
 
     def __len__(self) -> int:
         return len(self.bytes)
@@ -214,12 +214,12 @@ class DocumentPage:
         )
 
     def rows(self) -> list[DocumentRow]:
-        """All rows, which a writer merges with new ones if the page is short."""
+        """All rows, to which a writer adds more if the page is not full."""
         return [
             DocumentRow(*counts, self.raw_name(i), self._raw_metadata(i))
             for i, counts in enumerate(zip(*self._rows, self.bytes, self.newlines, strict=True))
         ]
 
     def first_ending_after(self, character: int) -> int:
-        """The first document of the page that ends after a character, or the number of documents if none does."""
+        """The index, in the page, of the first document that ends after a character; `len(self)` if none does."""
         return bisect_right(self.stops, character)

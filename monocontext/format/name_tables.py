@@ -1,4 +1,4 @@
-"""Make and decode tables of document names with numpy, which a process that only looks names up does not load."""
+"""Encode and decode tables of document names. It needs numpy, which processes that only look names up do not load."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ def _by_hash(entries: Any) -> tuple[Any, Any]:
 
 
 def table_of(entries: Any, documents: int) -> tuple[NameTableRef, bytes]:
-    """A new table of the names in `entries`, up to the last of so many documents, and its bytes."""
+    """A new table of the names in `entries`, which covers so many documents of the text, and its bytes."""
     last = last_of_each_name(entries)
     data, buckets, stride = encode_names(last)
     return NameTableRef(fresh_id(), documents, len(last), buckets, stride), data
 
 
 def join(data: bytes, ref: NameTableRef, entries: Any) -> Any:
-    """The entries of an encoded table, then others. Raises `DamagedData`."""
+    """The entries of a stored table, followed by `entries`. Raises `DamagedData`."""
     return np.concatenate([decode_names(data, ref), entries])
 
 
 def encode_names(entries: Any) -> tuple[bytes, int, int]:
-    """The bytes of a table, its number of buckets, and the entries of each. `entries` are from `last_of_each_name`."""
+    """The bytes, the number of buckets and the stride of a table of entries that `last_of_each_name` returned."""
     entries = entries.astype(_ENTRY)  # numpy joins arrays in the byte order of the machine
     bits = max(0, (len(entries) - 1) // _BUCKET_NAMES).bit_length()
     buckets = entries["high"].astype(np.uint64) >> np.uint64(64 - bits) if bits else np.zeros(len(entries), np.uint64)

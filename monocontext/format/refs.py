@@ -257,8 +257,7 @@ class DocumentsRef:
         is_within = last.characters <= characters and last.newlines <= newlines and last.bytes <= text_bytes
         require(is_within, "documents end after the text")
         require(copy is None or len(copy) == last.size_bytes, "last_page and the last page of documents differ")
-        exists = self.doubled is None or self.doubled < last.documents
-        require(exists, f"doubled names document {self.doubled} of {last.documents}")
+        require((self.doubled or 0) < last.documents, f"doubled is document {self.doubled} of {last.documents}")
         covered = 0
         for number, table in enumerate(self.names):
             where = f"table {number} of names"

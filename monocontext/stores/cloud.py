@@ -7,11 +7,11 @@ Invariants:
   generation instead of an ETag, so a compare-and-swap first reads the generation of its ETag (1 HEAD)
 - `delete` with a condition first overwrites that version with a marker, under the same condition, then deletes the
   marker: obstore has no conditional DELETE
-- obstore finds and refreshes credentials, by the usual chain of each cloud
 
-`object_store` retries, resumes bodies and has the timeouts. The threads of obstore do not survive a fork, and a client
-made in the forked process never gets a response. So once a process has sent a request by obstore, opening a store and
-all verbs raise an error in the processes forked from it.
+obstore finds and refreshes credentials by the usual chain of each cloud; `object_store` retries, resumes bodies and
+applies timeouts. The threads of obstore do not survive a fork, and a client made in the forked process never gets a
+response. So once a process has sent a request by obstore, opening a store and all verbs raise an error in the processes
+forked from it.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ _TIMEOUTS = {"connect_timeout": timedelta(seconds=5), "timeout": timedelta(secon
 """The limits for a connection, and for a whole request."""
 _RETRY: Any = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
 _RANGE_ERROR = re.compile(r"status code: 416|InvalidRange|Wanted range|[Rr]ange not satisfiable|CONTENT_RANGE")
-"""The messages of `object_store` for a range that begins after the end of the object. For an empty object Azurite sends
-`Content-Range: bytes 0--1/0`."""
+"""Matches the messages of `object_store` for a range that begins after the end of the object. The last one is for the
+`Content-Range: bytes 0--1/0` that Azurite sends for an empty object."""
 _used_by: int | None = None
 """The id of the process that has sent a request by obstore: this process, or an ancestor that forked."""
 _PART_BYTES = 64 << 20
@@ -89,34 +89,34 @@ class CloudStore(StoreBase):
         return partial(CloudStore, self.url, **self._options), ()
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
-        name, path = self._display_url(key), check_key(key)
+        url, path = self._display_url(key), check_key(key)
         # With a range, a server without support for ranges raises an error: it would send the whole object each time.
         options: Any = {"range": {"offset": 0}} if self._is_web else None
-        with self._translate_errors(name):
+        with self._translate_errors(url):
             result = obstore.get(self._store, path, options=options)
-            check_size(name, most_bytes, result.meta["size"])
+            check_size(url, most_bytes, result.meta["size"])
             data = bytes(result.bytes())
         return self._blob(result.meta, data)
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         check_range(start, length)
-        name, path = self._display_url(key), check_key(key)
+        url, path = self._display_url(key), check_key(key)
         if not length:  # HTTP has no empty range
             info = self.head(key)
-            check_part(name, etag, info.etag, start, length, info.size_bytes)
+            check_part(url, etag, info.etag, start, length, info.size_bytes)
             return Blob(b"", info.etag, info.size_bytes, modified_seconds=info.modified_seconds)
-        with self._translate_errors(name):
+        with self._translate_errors(url):
             try:
                 result = obstore.get(self._store, path, options={"range": (start, start + length)})
             except failures.BaseError as error:
                 if _RANGE_ERROR.search(str(error)):
                     info = self.head(key)
-                    check_part(name, etag, info.etag, start, length, info.size_bytes)
+                    check_part(url, etag, info.etag, start, length, info.size_bytes)
                 raise
-            check_part(name, etag, self._etag(result.meta), start, length, result.meta["size"])
+            check_part(url, etag, self._etag(result.meta), start, length, result.meta["size"])
             data = bytes(result.bytes())
         if len(data) != length:
-            raise StoreFailure(f"{name}: expected {length:,} bytes, found {len(data):,}")
+            raise StoreFailure(f"{url}: expected {length:,} bytes, found {len(data):,}")
         return self._blob(result.meta, data)
 
     def head(self, key: str) -> ObjectInfo:
@@ -138,11 +138,11 @@ class CloudStore(StoreBase):
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         check_write(if_absent, if_match)
-        name, path = self._display_url(key), check_key(key)
+        url, path = self._display_url(key), check_key(key)
         self._check_writable()
         in_parts = not if_absent and if_match is None and len(data) > _PART_BYTES
         attributes = {"Content-Type": CONTENT_TYPE}
-        with self._translate_errors(name, if_match):
+        with self._translate_errors(url, if_match):
             mode: Any = "create" if if_absent else "overwrite"
             if if_match is not None:
                 mode = self._condition(path, if_match)
@@ -152,18 +152,18 @@ class CloudStore(StoreBase):
                 )
             except (failures.PreconditionError, failures.AlreadyExistsError):
                 newest = obstore.head(self._store, path)  # raises `NotFound` if the object is gone
-                raise conflict_error(name, if_match, self._etag(newest)) from None
+                raise conflict_error(url, if_match, self._etag(newest)) from None
             return self._etag({**done, "size": len(data)})
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
-        name, path = self._display_url(key), check_key(key)
+        url, path = self._display_url(key), check_key(key)
         self._check_writable()
         if if_match is not None:
             try:
                 self.put(key, secrets.token_bytes(16), if_match=if_match)
             except NotFound:
                 return
-        with self._translate_errors(name), suppress(FileNotFoundError):  # a missing object is not an error
+        with self._translate_errors(url), suppress(FileNotFoundError):  # a missing object is not an error
             obstore.delete(self._writing, path)
 
     def _check_writable(self) -> None:
@@ -171,10 +171,10 @@ class CloudStore(StoreBase):
             raise AccessDenied(f"{self.url} is read-only: write to a directory, s3://, gs:// or az://")
 
     def _etag(self, meta: Any) -> str:
-        """The ETag without quotes, which Azure sends in answers but not in lists."""
-        # Without an ETag, as from some web servers, the time of the last change and the size name the version.
-        result = meta.get("e_tag") or f"{meta['last_modified'].timestamp():.0f}-{meta['size']}"
-        return str(result).strip('"')
+        """The ETag without quotes, which Azure sends in responses but not in lists."""
+        # Without an ETag, as from some web servers, the time of the last write and the size name the version.
+        etag = meta.get("e_tag") or f"{meta['last_modified'].timestamp():.0f}-{meta['size']}"
+        return str(etag).strip('"')
 
     def _condition(self, path: str, etag: str) -> dict[str, str]:
         """The condition for replacing this version, in the form of obstore."""
@@ -192,35 +192,34 @@ class CloudStore(StoreBase):
         return ObjectInfo(key, meta["size"], self._etag(meta), meta["last_modified"].timestamp())
 
     @contextmanager
-    def _translate_errors(self, name: str, if_match: str | None = None) -> Iterator[None]:
+    def _translate_errors(self, url: str, if_match: str | None = None) -> Iterator[None]:
         """Translate errors of obstore into errors of monocontext."""
-        _check_process(name)
+        _check_process(url)
         try:
             yield
         except MonocontextError:
             raise
         except FileNotFoundError:
-            raise not_found_error(name) from None
+            raise not_found_error(url) from None
         except (failures.PermissionDeniedError, failures.UnauthenticatedError) as error:
-            raise AccessDenied(f"{name}: {_line(error)}") from error
+            raise AccessDenied(f"{url}: {_first_part(error)}") from error
         except failures.PreconditionError as error:
-            kind = ContextChanged if if_match is None else AlreadyExists
-            raise kind(f"{name}: {_line(error)}") from error
+            error_type = ContextChanged if if_match is None else AlreadyExists
+            raise error_type(f"{url}: {_first_part(error)}") from error
         except failures.NotSupportedError as error:
-            reason = "the server does not support ranges, so every read would fetch the whole object"
-            raise StoreFailure(f"{name}: {reason}") from error
-        except ValueError as error:  # of the parser of keys
-            raise InvalidUrl(f"{name}: this store takes no key with a control character") from error
+            raise Unsupported(f"{url}: the server does not support ranges, which reads need: copy the text") from error
+        except ValueError as error:  # from obstore's parser of keys
+            raise InvalidUrl(f"{url}: this store accepts no key with a control character") from error
         except (failures.BaseError, OSError) as error:
-            raise StoreFailure(f"{name}: {_line(error)}") from error
+            raise StoreFailure(f"{url}: {_first_part(error)}") from error
 
 
-def _check_process(name: str, *, sends: bool = True) -> None:
+def _check_process(url: str, *, sends: bool = True) -> None:
     """Raise `StoreFailure` if obstore was used before a fork, which its threads did not survive."""
     global _used_by
     if _used_by not in (None, os.getpid()):
         raise StoreFailure(
-            f"{name}: obstore was used before this process was forked, so it cannot be used here: start processes by "
+            f"{url}: obstore was used before this process was forked, so it cannot be used here: start processes by "
             f"spawn, as in multiprocessing.get_context('spawn')"
         )
     if sends:
@@ -253,9 +252,9 @@ def _open(url: str, options: dict[str, Any], read_timeout: timedelta) -> Any:
             return AzureStore(container, **shared)
         return HTTPStore(url, client_options=client, retry_config=_RETRY)
     except failures.BaseError as error:
-        raise InvalidUrl(f"{url}: {_line(error)}") from error
+        raise InvalidUrl(f"{url}: {_first_part(error)}") from error
 
 
-def _line(error: BaseException) -> str:
-    """The message in one line, without the debug output that obstore appends to it."""
+def _first_part(error: BaseException) -> str:
+    """The message of an error of obstore in one line, without the debug output after it."""
     return one_line(str(error).partition("\n\n")[0])[:500]

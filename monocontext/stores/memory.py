@@ -32,7 +32,7 @@ class _StoredObject:
 
 
 class _Namespace:
-    """The objects under one name."""
+    """The objects of all stores with one name, by path."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()

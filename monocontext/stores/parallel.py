@@ -1,4 +1,4 @@
-"""Map work over parts of a text by any `concurrent.futures.Executor`: threads, processes, a cluster such as Dask."""
+"""Run work on many items at once, by threads or any `concurrent.futures.Executor`: processes, or a cluster of Dask."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _T = TypeVar("_T")
 R = TypeVar("R")
 
 AHEAD = 8
-"""The number of parts that are submitted ahead. Their results, or texts of a writer, wait in memory."""
+"""The number of parts that are submitted ahead. Their results, or the texts that a writer submits, wait in memory."""
 
 
 def in_order(
     executor: Executor, work: Callable[[_T], R], parts: Iterable[_T], ahead: int = AHEAD
 ) -> Generator[R, None, None]:
-    """Yield `work(part)` for each part, in order, with up to `ahead` of them submitted.
+    """Yield `work(part)` for each part, in order, while up to `ahead` parts are submitted.
 
     `work` and the parts must be picklable if the executor uses other processes. An error in a part ends the iteration.
     Then, and when the iterator is closed, parts that have not started are cancelled.
@@ -38,9 +38,9 @@ def in_order(
 
 
 def at_once(work: Callable[[_T], R], items: Iterable[_T], most: int) -> list[R]:
-    """The results of `work` for each item, in order, with at most `most` of them under way; one item takes no thread.
+    """The results of `work` for each item, in order, by at most `most` threads; a single item takes no thread.
 
-    Raises the first error in that order; items that have not begun are left out.
+    Raises the first error in that order; then items that have not begun are not worked on.
     """
     parts = list(items)
     if len(parts) < 2:

@@ -1,4 +1,4 @@
-"""Open regular files only. A pipe, a device or a socket is refused at once: opening one could wait for ever."""
+"""Open and read regular files only. A pipe, a device or a socket is refused at once, since to open one may block."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SPECIAL_FILES = {
 class Descriptor(int):
     """A file descriptor that is closed at the end of a `with`, by `close`, or with its last reference.
 
-    After an interrupt, a plain int would leave the file open until the process ends.
+    If an interrupt loses a plain int, its file stays open until the process ends.
     """
 
     _is_open = True
@@ -40,8 +40,8 @@ class Descriptor(int):
     def close(self) -> None:
         """Close the file. Idempotent."""
         if self._is_open:
-            # A single call into C: an interrupt between the two steps would leave the file open, or close the same
-            # number again when it belongs to another file.
+            # Both steps in a single call into C: an interrupt between them would leave the file open, or the number
+            # would be closed again when it belongs to another file.
             deque(map(operator.call, (partial(setattr, self, "_is_open", False), partial(os.close, self))), maxlen=0)
 
     __del__ = close
@@ -60,14 +60,14 @@ class Descriptor(int):
 
 def open_descriptor(path: str | os.PathLike[str], flags: int, mode: int = 0o777) -> Descriptor:
     """Open a file as `os.open` does. Raises `OSError`."""
-    # A single call into C: no interrupt can come between `os.open` and the object that owns its result.
+    # A single call into C, so that no interrupt comes between `os.open` and the object that owns its result.
     return next(map(Descriptor, map(os.open, (path,), (flags,), (mode,))))
 
 
 def open_regular(path: str | os.PathLike[str], flags: int = 0, name: str = "") -> Descriptor:
-    """Open a regular file to read, or with `flags` to write.
+    """Open a regular file to read, or with `flags` to write. Messages call it `name`, by default its path.
 
-    Raises `AccessDenied` for a pipe, device or socket, and `OSError`, such as `IsADirectoryError`. Messages use `name`.
+    Raises `AccessDenied` for a pipe, a device or a socket, and `OSError`, such as `IsADirectoryError`.
     """
     try:
         descriptor = open_descriptor(path, _FLAGS | flags, 0o666)

@@ -1,4 +1,4 @@
-"""The base class of objects that use a store, such as a memory: it may open the store at a URL, and then closes it."""
+"""Define the base class of objects that use a store, such as a memory: it may open the store, and then closes it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class StoreUser:
 
     @classmethod
     def _open_at(cls, place: str | os.PathLike[str] | Store, store_options: Mapping[str, Any]) -> Self:
-        """Make an object that uses a given store, or opens one at a URL (no request)."""
+        """An object that uses an open store, or that opens one at a URL or path and owns it (no request)."""
         if not isinstance(place, str | os.PathLike):
             return cls(place)
         return cls(open_store(place, **store_options), owns_store=True)

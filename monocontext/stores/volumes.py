@@ -1,4 +1,4 @@
-"""Volumes: named folders of plain files, each a prefix below one place."""
+"""Make, list and remove volumes: named folders of plain files, each a prefix below one place."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from monocontext.errors import InvalidUrl
 from monocontext.stores.protocol import Store, list_usable
 
 VOLUMES_VARIABLE = "MONOCONTEXT_VOLUMES"
-_MARKS = ".volumes"
+_MARKERS = ".volumes"
 """The prefix of an empty object for each volume that `create` made, since a store has no empty prefixes."""
-_NAME = re.compile(r"\w[\w.-]*")
+_NAME = re.compile(r"\w[\w.-]*")  # `notes` or `a.b-2`, but not `.a`, `-a` or `a/b`
 
 
 def volumes_url(volumes: str | None = None) -> str:
@@ -25,7 +25,7 @@ def volume_url(name: str, volumes: str | None = None) -> str:
 
     Raises `InvalidUrl`.
     """
-    return name if "/" in name else f"{volumes_url(volumes).rstrip('/')}/{_checked(name)}"
+    return name if "/" in name else f"{volumes_url(volumes).rstrip('/')}/{_check_name(name)}"
 
 
 def is_volume_name(word: str) -> bool:
@@ -44,37 +44,38 @@ class Volumes:
         result = set()
         for info in self._store.list():
             first, _, below = info.key.partition("/")
-            name = below if first == _MARKS else first
+            name = below if first == _MARKERS else first
             if below and is_volume_name(name):
                 result.add(name)
         return sorted(result)
 
     def exists(self, name: str) -> bool:
         """Whether there is such a volume (1 or 2 LISTs)."""
-        mark = self._mark(name)
+        marker = self._marker(name)
         has_files = any(True for _ in self._store.list(f"{name}/"))
-        return has_files or any(info.key == mark for info in self._store.list(mark))
+        return has_files or any(info.key == marker for info in self._store.list(marker))
 
     def create(self, name: str) -> None:
         """Make an empty volume (1 PUT). Raises `AlreadyExists` if `create` made it before."""
-        self._store.put(self._mark(name), b"", if_absent=True)
+        self._store.put(self._marker(name), b"", if_absent=True)
 
     def remove(self, name: str, left_out: list[str] | None = None) -> int:
         """Remove a volume and its files; returns the number of files (1 LIST for each 1000, 1 DELETE for each).
 
         Adds to `left_out` the keys of objects that remain because no verb accepts them.
         """
-        mark = self._mark(name)
+        marker = self._marker(name)
         keys = [info.key for info in list_usable(self._store, [] if left_out is None else left_out, f"{name}/")]
-        for key in [*keys, mark]:
+        for key in [*keys, marker]:
             self._store.delete(key)
         return len(keys)
 
-    def _mark(self, name: str) -> str:
-        return f"{_MARKS}/{_checked(name)}"
+    def _marker(self, name: str) -> str:
+        """The key of the marker of a volume. Raises `InvalidUrl` for an invalid name."""
+        return f"{_MARKERS}/{_check_name(name)}"
 
 
-def _checked(name: str) -> str:
+def _check_name(name: str) -> str:
     """Return `name`. Raises `InvalidUrl` if it is not a valid name."""
     if not is_volume_name(name):
         raise InvalidUrl(

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from monocontext import Monocontext
-from monocontext.errors import AccessDenied, AlreadyExists, ContextChanged, NotFound, StoreFailure, Unsupported
+from monocontext.errors import AccessDenied, AlreadyExists, ContextChanged, NotFound, Unsupported
 from monocontext.stores import open_store, split_object
 from monocontext.stores.address import parse
 from monocontext.stores.protocol import Store
@@ -180,7 +180,7 @@ def test_a_context_on_a_web_server(web: S3StandIn, tmp_path: Path) -> None:
 def test_a_web_server_without_ranges_is_refused_at_open(web: S3StandIn, tmp_path: Path) -> None:
     publish(TEXT, tmp_path / "one")
     web.faults.add(whole(), verb="*", times=None)
-    with pytest.raises(StoreFailure, match="does not support ranges"):
+    with pytest.raises(Unsupported, match="does not support ranges"):
         Monocontext.open(f"{web.endpoint}/texts/one")
 
 

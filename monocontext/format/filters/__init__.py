@@ -1,6 +1,6 @@
 """Search filters record which grams occur in each frame of a text, so that a search reads a few rows.
 
-`grams` says which rows a text sets and a search reads, `columns` computes them (with numpy), `layout` is their place in
+`grams` says which rows a text sets and a search reads, `columns` computes them (with numpy), and `layout` finds them in
 objects. `building` and `joining` make filters, `query` and `planner` search them, `checking` compares them with the
 text.
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from monocontext.format.filters.columns import ColumnFile
 
 GROUP_FRAMES = 1 << 16  # the most columns of one filter: 16 GiB of text, rows of 8 KiB
-LEAST_FRAME_BYTES = 512  # the size of the smallest frames with a filter: it would be larger than smaller ones
+LEAST_FRAME_BYTES = 512  # smaller frames get no filter, which would be larger than they are
 _HELD_FRAMES = 1024
 """A new filter of up to this many frames is joined with others before it is stored: it takes some 5 to 40 MB."""
-LEAST_FRAMES = 9  # the least number of frames of a text with a filter: two requests read all of a shorter text
+LEAST_FRAMES = 9  # a text of fewer frames gets no filter: two requests read all of it
 OVERLAP_BYTES = 4096
 """The most folded text after a frame that its column covers, so that one column finds a match across its end."""
 
@@ -29,7 +29,7 @@ class Columns:
     """The columns of some frames of a text, in order. Feed frames, then `finish`, then `store`."""
 
     def __init__(self, overlap_bytes: int, least_frames: int):
-        """With fewer than `least_frames` nothing is computed or stored."""
+        """For fewer than `least_frames`, no column is computed or stored."""
         self.overlap_bytes = overlap_bytes
         self.reach = overlap_bytes + GRAM_BYTES - 1
         """The number of folded bytes after a frame from which its column is computed."""
@@ -112,10 +112,10 @@ def overlap_for(frame_bytes: int) -> int:
 
 
 class TextAfter:
-    """Gives each frame of a text with the folded text that follows it. A frame waits until enough of that is known."""
+    """Pairs each frame of a text with the folded text after it. A frame waits until enough of that is known."""
 
     def __init__(self, reach: int, least_frames: int = 1):
-        """`reach` is the number of bytes that follow a frame. With fewer than `least_frames`, none is given."""
+        """`reach` is the length of the text after a frame, in bytes. Of fewer than `least_frames`, none is yielded."""
         self._reach = reach
         self._least = least_frames
         self.waiting: deque[tuple[int, bytes]] = deque()

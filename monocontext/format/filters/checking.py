@@ -1,4 +1,4 @@
-"""Check filters against their text: no gram of a frame may be missing from its column. Extra bits are not damage."""
+"""Check filters against their text: the column of a frame must have all of its grams. Extra bits are not damage."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Checker:
         """The frames whose columns lack a gram or a word, by the number of their filter."""
 
     def feed(self, number: int, frame: bytes) -> Iterator[str]:
-        """Check the next frame (UTF-8). A number may be left out if the frame could not be read."""
+        """Check frame `number` (UTF-8). Numbers rise; frames that cannot be read are left out."""
         if not self._refs:
             return
         waiting = self._frames.waiting

@@ -36,15 +36,15 @@ class Moved(NamedTuple):
     """Neighbouring frames of a text that others replace."""
 
     stale: int
-    """The first of the frames before these whose columns may cover their old text; `first` if there is none."""
+    """The first frame whose column may cover old text of these frames, which follow it; `first` if there is none."""
     first: int
     stop: int
     grown: int  # how many more frames there are afterwards; negative if fewer
 
 
 def moved(refs: Iterable[FilterRef], changes: Sequence[Moved]) -> tuple[FilterRef, ...]:
-    """The filters of a text after changes, given in order: without the columns of changed frames, and of those that
-    cover their text. Filters without any other column are left out."""
+    """The filters of a text after changes, which are given in order. They lack the columns of changed frames and those
+    that cover their old text. A filter that would have no column is left out."""
     stops = [change.stop for change in changes]
     shifts = list(accumulate((change.grown for change in changes), initial=0))
 
@@ -66,7 +66,7 @@ def moved(refs: Iterable[FilterRef], changes: Sequence[Moved]) -> tuple[FilterRe
 
 
 def runs_of(frames: Iterable[tuple[int, int]]) -> tuple[tuple[int, int, int], ...]:
-    """The runs of a filter whose columns are those of these frames, in order: pairs of a first frame and a number."""
+    """The runs of a filter whose columns belong to these frames, in order; a pair is a first frame and a number."""
     runs: list[tuple[int, int, int]] = []
     column = 0
     for first, count in frames:
@@ -81,8 +81,8 @@ def runs_of(frames: Iterable[tuple[int, int]]) -> tuple[tuple[int, int, int], ..
 def added(
     refs: Sequence[FilterRef], new: Sequence[FilterRef], get: Get, put: Put, most_times: int = 2
 ) -> tuple[FilterRef, ...]:
-    """All filters of a text, given those before and new ones (1 GET for each object that is joined, 1 PUT). A filter is
-    joined with later ones of half its frames or more (`most_times`: if it is small), if all can be read."""
+    """All filters of a text: those before and new ones (1 GET for each joined object, 1 PUT). A filter is joined with
+    the later ones if it has at most twice their frames (small filters: `most_times`), and if all can be read."""
     kept = _count_kept(refs, new, most_times) if new else len(refs)
     if kept == len(refs):
         return (*refs, *new)
@@ -109,7 +109,7 @@ def _count_kept(refs: Sequence[FilterRef], new: Sequence[FilterRef], most_times:
 
 
 def can_join(refs: Sequence[FilterRef]) -> bool:
-    """Whether filters may be one: rows mean the same, none loses more than half of them, columns are few enough."""
+    """Whether filters can be joined: rows mean the same, none loses more than half of them, and columns are few."""
     if len({(ref.fold, ref.overlap_bytes) for ref in refs}) > 1 or sum(ref.frames for ref in refs) > _MOST_FRAMES:
         return False
     return max(ref.bits for ref in refs) - _joined_bits(refs) < 2
@@ -147,7 +147,7 @@ def join(refs: Sequence[FilterRef], get: Get, put: Put) -> FilterRef:
 
 
 def cleared(ref: FilterRef, get: Get, put: Put) -> FilterRef:
-    """Store a filter with no bit in columns that have no frame (1 GET and 1 PUT for each object)."""
+    """Store a filter again without the bits of columns that have no frame (1 GET and 1 PUT for each object)."""
     import numpy as np
 
     from monocontext.format.filters.columns import StoredRows

@@ -28,7 +28,7 @@ FILTER_PART_BYTES = 16 << 20  # the size of an object of a filter; a larger filt
 WHOLE_BYTES = 1 << 20  # the size of a small filter: a request is never longer
 CHECKSUM_BYTES = 4
 _MOST_READ = 16  # the most rows of one literal that a search reads in a large filter: each is a request
-_FEW_FRAMES = 4  # so few frames are rather read than further rows
+_FEW_FRAMES = 4  # it is cheaper to read so few frames than further rows
 _SHARES = tuple(2.0 ** -(sparsity * sparsity / 16) for sparsity in range(16))
 """The share of the columns that have a bit in a row of grams, about, by the sparsity of the row."""
 
@@ -54,8 +54,8 @@ class FilterLayout:
         self.size_bytes = self.blocks * self.block_bytes + self.sparsity_bytes
 
     def rows_worth_reading(self, rows: Sequence[int], sparsity: bytes, read: int, frames: float) -> list[int]:
-        """The rows of a literal to read next, given all of them, and that so many frames are left by the `read`
-        emptiest: those that are expected to rule out a frame or more each, at first at least one."""
+        """Those of a literal's rows to read next, after the `read` emptiest left so many frames: rows that are expected
+        to rule out a frame or more each, and in any case one if none was read."""
         if read and frames <= _FEW_FRAMES:
             return []
         sparsity_of = {row: sparsity[row // 2] >> row % 2 * 4 & 15 for row in rows}
@@ -81,7 +81,7 @@ class FilterLayout:
         return block[start : start + self.row_bytes]
 
     def address(self, block: int) -> tuple[str, int, int]:
-        """The key of the object with a block, and its offset and length there. Block `self.blocks` is the sparsity."""
+        """The key of the object with a block, and its offset and length in it. Block `self.blocks` is the sparsity."""
         part = min(block // self.blocks_per_part, self.parts - 1)
         size = self.block_bytes if block < self.blocks else self.sparsity_bytes
         return filter_key(self.ref.parts[part]), (block - part * self.blocks_per_part) * self.block_bytes, size

@@ -1,7 +1,7 @@
-"""Turn a query into candidates: the frames in which a match may begin. The caller supplies rows and frame records.
+"""Find the candidates of a query, the frames in which a match may begin, by rows that the caller reads from filters.
 
-No match begins in another frame. A frame is also a candidate if filters cannot tell: it has no filter, or a literal has
-no grams.
+No match begins in another frame. A frame is also a candidate if filters cannot tell: if it has no filter, or if a
+literal has no grams.
 
 A required literal begins at most `latest` characters after its match. The candidates depend on that distance:
 
@@ -25,9 +25,9 @@ from monocontext.format.filters.query import INFINITE, All, AnyOf, FrequencyQuer
 from monocontext.format.index import ENDS_LINE, Frame
 from monocontext.format.refs import FilterRef
 
-MOST_TRACED = 10_000  # the most frames that are traced back: each takes 2 us, and in a large text loads an index page
+MOST_TRACED = 10_000  # the most frames that are traced back: each takes 2 us, and may load an index page
 
-Frames = NDArray[np.bool_]  # for each frame from the first on, whether a match may begin in it
+Frames = NDArray[np.bool_]  # for each of the planner's frames, whether a match may begin in it
 Rows = Mapping[tuple[FilterLayout, int], bytes]
 """The rows that were read, by filter and number. The number after the last row is that of the filter's sparsity."""
 _FEW_ROWS = 4  # so few rows of a literal are read without a look at the sparsity
@@ -55,8 +55,8 @@ class Planner:
         self.layouts = [FilterLayout(ref) for ref in refs if any(self._clipped(ref))]
 
     def rows_to_read(self, query: Query | None, rows: Rows) -> list[tuple[FilterLayout, int]]:
-        """The rows of a query to read next, in the order of the text, given those that were read before, at first none.
-        Large filters are first asked for their sparsity, then for the rows that are worth a request."""
+        """The rows of a query to read next, in the order of the text, given those read before (at first none).
+        Of a large filter the sparsity is read first, then the rows that are worth a request."""
         results: dict[tuple[FilterLayout, int], None] = {}
         if rows and all(layout.is_small for layout in self.layouts):
             return []
@@ -78,8 +78,8 @@ class Planner:
         return list(results)
 
     def candidates(self, query: Query | None, rows: Rows, records: Records, within_line: bool = False) -> Frames | None:
-        """The frames in which a match may begin; `None` for all. Without some of the rows there may be more. With
-        `within_line` neither a match nor what it looks at extends over a newline."""
+        """The frames in which a match may begin; `None` for all. Rows that were not read can only add frames. With
+        `within_line`, neither a match nor its look-arounds extend over a newline."""
         return self._candidates(self._answerable_part(query), rows, records, within_line)
 
     def _answerable_part(self, query: Query | None) -> Query | None:
@@ -91,17 +91,17 @@ class Planner:
             return AnyOf(parts) if len(parts) == len(query.queries) else None
         if isinstance(query, Literal) and not _is_impossible(query) and not any(self._rows_of(query)):
             return None
-        return query  # a query for frequencies, too: without rows of words, there are no such frames
+        return query  # also a query for frequencies: without rows of words it has no frames
 
     def _rows_of(self, leaf: Literal | FrequencyQuery) -> list[tuple[int, ...]]:
-        """The rows to read from each filter. Those of a literal are about the frame in which it begins."""
+        """The rows to read from each filter. Those of a literal are set for the frame in which it begins."""
         refs = [layout.ref for layout in self.layouts]
         if isinstance(leaf, FrequencyQuery):
             return [word_rows(leaf.words, leaf.level, ref.bits) for ref in refs]
         return [rows_to_read(leaf.text, ref.bits, ref.overlap_bytes, ref.fold != TABLES) for ref in refs]
 
     def _candidates(self, query: Query | None, rows: Rows, records: Records | None, within_line: bool) -> Frames | None:
-        """As `candidates`, for a query with an answer. Without `records`, the frames of the literals are returned."""
+        """As `candidates`, for a query that filters can answer; without `records`, the frames of the literals."""
         if query is None:
             return None
         if isinstance(query, FrequencyQuery):
@@ -126,7 +126,7 @@ class Planner:
     def _literal_candidates(
         self, literal: Literal, rows: Rows, records: Records | None, within_line: bool
     ) -> Frames | None:
-        """The frames in which a match may begin whose literal is this one; without `records`, the literal itself."""
+        """The frames in which a match with this literal may begin; without `records`, those where the literal may."""
         if _is_impossible(literal):
             return np.zeros(self.stop - self.first, np.bool_)
         may_contain = np.ones(self.stop - self.first, np.bool_)
@@ -137,8 +137,8 @@ class Planner:
         return self._trace_back(may_contain, literal, records, within_line)
 
     def _set_frames(self, frames: Frames, leaf: Literal | FrequencyQuery, rows: Rows, combine: np.ufunc) -> bool:
-        """Set `frames`, as far as they have a column, to their bits in the rows of a leaf: in all rows, or in any of
-        them. Returns whether there are such rows."""
+        """Set `frames` that have a column to the bits of a leaf's rows, combined by `combine`: in all rows, or in any.
+        Returns whether any of these rows was read; other frames keep their values."""
         is_known = False
         for layout, numbers in zip(self.layouts, self._rows_of(leaf), strict=True):
             given = [np.frombuffer(rows[layout, row], np.uint8) for row in numbers if (layout, row) in rows]
@@ -158,7 +158,7 @@ class Planner:
                 yield slice(start - self.first, stop - self.first), column + start - first
 
     def _trace_back(self, may_contain: Frames, literal: Literal, records: Records, within_line: bool) -> Frames | None:
-        """The frames in which a match may begin whose literal begins in one of these frames; `None` for all."""
+        """The frames in which a match may begin if its literal begins in one of these frames; `None` for all."""
         numbers = (np.flatnonzero(may_contain) + self.first).tolist()
         if self.stop < self.frames:
             numbers.append(self.stop)  # no filter here covers it: it may contain the literal

@@ -28,12 +28,12 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class FrequencyQuery:
-    """A query for frames in which any of some words occurs often. It rules no frame out, but orders them."""
+    """A query for frames in which any of some words occurs often. It rules out no frame, but ranks them."""
 
     words: tuple[str, ...]
     """In folded form."""
     level: int
-    """The index in `words.LEVELS` of the least number of times."""
+    """The index in `grams.LEVELS` of the least number of times."""
 
 
 @dataclass(frozen=True, slots=True)

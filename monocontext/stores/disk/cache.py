@@ -1,11 +1,13 @@
-"""Cache bytes of a store on disk, for later processes.
+"""Cache ranges of objects on disk, for later processes.
 
 A file `monocontext-1/HASH` has one range of an object: 8 bytes of magic, a crc32c, JSON (etag, total_bytes), the bytes.
+Invariants:
 
-- A name determines the bytes: those of a context are never reused, others have the ETag. Roots are not cached.
-- Only a read of the same range finds a file. Its checksum covers the name and the range too.
-- A file under its final name is complete. There is no lock: a lost count of bytes is corrected when room is made.
-- Only the owner can read the folder. Use none for texts that must become unreadable when a permission ends.
+- a name determines the bytes: the keys of a context are never reused, other names have the ETag. Roots are not cached
+- only a read of the same range finds a file. Its checksum covers the name and the range too
+- a file under its final name is complete. There is no lock: a wrong count of bytes is corrected when room is made
+
+Only the owner can read the folder. Do not cache texts that must become unreadable when a permission ends.
 """
 
 from __future__ import annotations
@@ -31,11 +33,11 @@ from monocontext.stores.regular_file import PRIVATE_BINARY, open_descriptor, ope
 
 TEMPORARY = ".new-"  # the prefix of the names of incomplete files
 _MAGIC = b"MCBLOCK\x04"
-_HEAD_BYTES = 512
-_SEAL_BYTES = 12  # of those: the magic and the checksum
-_NEVER_REUSED = ("segments/", "index/", "filters/")  # folders of a context, whose names never get other bytes
+_HEAD_BYTES = 512  # of a file: the magic, the checksum, and the JSON with spaces after it
+_SEAL_BYTES = 12  # of the head: the magic and the checksum
+_NEVER_REUSED = ("segments/", "index/", "filters/")  # folders of a context, whose keys never get other bytes
 _BATCHES = 16  # room is made for this part of the capacity at a time; each process may exceed it by as much
-_FREE_SHARE = 0.05  # of the disk
+_FREE_SHARE = 0.05  # the part of the disk that stays free
 _ABANDONED_SECONDS = 3600.0  # the writer of a temporary file of this age must be dead
 
 
@@ -49,7 +51,7 @@ class DiskCache:
         self._may_write, self._room_bytes = True, 0
 
     def find(self, name: str, start: int, length: int) -> Blob | None:
-        """Read bytes of the object `name`; `None` if this range was not cached."""
+        """Read bytes of the object `name`; `None` if this range is not cached. Removes a damaged file."""
         path = self._path(name, start, length)
         head, body, is_whole = b"", b"", False
         try:
@@ -87,7 +89,8 @@ class DiskCache:
             self._stop_writing(error)
 
     def reader(self, store: RangeReader, place: str, *, is_own: bool) -> DiskCachedReader:
-        """A reader of `store`, whose objects `place` tells from others. `is_own`: it is a context's own store."""
+        """A reader of `store` that uses the cache. `place` tells its objects from those of other stores in their names;
+        `is_own` says that they belong to a context, so that only roots change."""
         return DiskCachedReader(store, self, place, is_own=is_own)
 
     def forget(self, name: str, start: int, length: int) -> None:
@@ -111,7 +114,7 @@ class DiskCache:
             raise PermissionError(f"{self._root} must be a folder that you own and that no other user can write to")
 
     def _stop_writing(self, error: OSError) -> None:
-        """Cache nothing from now on, and warn, unless a file is missing or this is known."""
+        """Cache nothing from now on, and warn once. A missing file is no reason."""
         if self._may_write and not isinstance(error, FileNotFoundError):
             self._may_write = False
             log.note(log.WARNING, "nothing is cached in %s from now on: %s", self.folder, error.strerror or str(error))
@@ -119,7 +122,7 @@ class DiskCache:
                 warnings.warn(f"nothing is cached in {self.folder} from now on: {error}", RuntimeWarning, stacklevel=2)
 
     def _reserve_room(self, size_bytes: int) -> bool:
-        """Whether a file of this size may be written, after the least recently used ones are removed for a batch."""
+        """Whether a file of this size may be written. Removes the least recently used files if there is no room."""
         batch_bytes = self.capacity_bytes // _BATCHES
         if size_bytes > self.capacity_bytes - batch_bytes:
             return False
@@ -127,13 +130,13 @@ class DiskCache:
         spare_bytes = disk.free - int(disk.total * _FREE_SHARE)
         if min(self._room_bytes, spare_bytes) < size_bytes:
             files = sorted(self.files())
-            used_bytes, ahead_bytes = sum(size for _, size, _ in files), max(batch_bytes, size_bytes)
+            used_bytes, wanted_bytes = sum(size for _, size, _ in files), max(batch_bytes, size_bytes)
             most_bytes = min(self.capacity_bytes - batch_bytes, used_bytes + spare_bytes)
-            while files and used_bytes + ahead_bytes > most_bytes:
+            while files and used_bytes + wanted_bytes > most_bytes:
                 _, size, path = files.pop(0)
                 _remove(path)
                 used_bytes -= size
-            self._room_bytes = min(ahead_bytes, most_bytes - used_bytes)
+            self._room_bytes = min(wanted_bytes, most_bytes - used_bytes)
         if self._room_bytes < size_bytes:
             self._may_write = False
             log.note(log.INFO, "no room in %s: nothing is cached there from now on", self.folder)
@@ -152,7 +155,7 @@ class DiskCache:
 
 
 class DiskCachedReader:
-    """A range reader over a store: it reads from the disk cache if possible, and caches bytes of the store."""
+    """Reads ranges from the disk cache if they are there, else from a store, and caches these. A `CopyKeeper`."""
 
     def __init__(self, store: RangeReader, disk: DiskCache, place: str, *, is_own: bool) -> None:
         self.store, self._disk, self._place, self._is_own = store, disk, place, is_own
@@ -180,7 +183,7 @@ class DiskCachedReader:
 
 
 def _seal(name: str, start: int, facts: bytes, body: bytes) -> bytes:
-    """The magic, and the checksum of a range with its name and its place."""
+    """The magic, and the checksum of a range, which covers the name of the object and the start of the range too."""
     checksum = google_crc32c.value(f"{name} {start} ".encode() + facts)
     return _MAGIC + int(google_crc32c.extend(checksum, bytes(body))).to_bytes(4, "little")
 

@@ -1,4 +1,4 @@
-"""Give a client of aioboto3 the methods of a boto3 client that `S3Store` calls to read a context."""
+"""Call a client of aioboto3 from other threads, by the methods of a boto3 client that `S3Store` needs to read."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from threading import get_ident
 from types import SimpleNamespace
 from typing import Any
 
-_LOOK_SECONDS = 0.25  # after which a waiting thread looks whether the event loop was closed
+_CHECK_SECONDS = 0.25  # the interval at which a waiting thread checks whether the event loop was closed
 _CLOSED = "the event loop in which the client was made is closed: make the client in the running one"
 _BLOCKED = "a synchronous read blocks the event loop of its client: use the asynchronous methods, and await them"
 
 
 class BlockingClient:
-    """Lets other threads call an aioboto3 client as they call boto3's. Made in the running event loop of the client."""
+    """A client of aioboto3 that other threads call like one of boto3. Make it in the running event loop."""
 
     def __init__(self, client: Any) -> None:
         self._loop, self._thread = asyncio.get_running_loop(), get_ident()
@@ -42,7 +42,7 @@ class BlockingClient:
         except RuntimeError as error:
             work.close()
             raise ConnectionError(_CLOSED) from error
-        while not wait([future], _LOOK_SECONDS).done:
+        while not wait([future], _CHECK_SECONDS).done:
             if self._loop.is_closed():
                 raise ConnectionError(_CLOSED)
         return future.result()

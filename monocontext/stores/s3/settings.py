@@ -1,4 +1,4 @@
-"""Read the settings for S3: the environment, the shared AWS files and one profile, in botocore's order. No requests."""
+"""Read the settings for S3 from options, the environment and the shared AWS files, in botocore's order. No requests."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ _BOTOCORE_ONLY = (
 """Settings of a profile that only botocore implements; `AWS_DATA_PATH` and so on are the variables."""
 _SENT_IN_HEADERS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token", "region", "endpoint_url")
 Section = dict[str, Any]
-"""The values of a section by name. The value of an indented block begins with a line break."""
+"""The values of a section of a file by name. The value of an indented block begins with a line break."""
 
 
 class Settings:
-    """The settings of one profile. Raises `NoIdentity` for a missing profile, and for a file that cannot be parsed."""
+    """The settings of one profile. Raises `NoIdentity` for a missing profile, or a file that cannot be parsed."""
 
     def __init__(
         self, environment: Mapping[str, str], profile: str | None, config_path: str, credentials_path: str
@@ -92,18 +92,18 @@ class Settings:
         return _parse(text, path)
 
     def value(self, variable: str, name: str) -> Any:
-        """The value of a variable, else of a setting of the profile."""
+        """The value of an environment variable, else of a setting of the profile, else `None`."""
         return self.environment.get(variable, self.profile.get(name))
 
     def region(self) -> str | None:
-        """The configured region."""
+        """The configured region. Raises `NeedsBotocore`."""
         region = self.value("AWS_DEFAULT_REGION", "region")
         if region == "":
             raise NeedsBotocore("the configured region is empty")
         return region if region is None else str(region)
 
     def endpoint(self) -> str | None:
-        """The configured URL of S3."""
+        """The configured URL of S3; `None` for AWS. Raises `NeedsBotocore`."""
         ignored = self.value("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "ignore_configured_endpoint_urls")
         if str(ignored).lower() == "true":
             return None

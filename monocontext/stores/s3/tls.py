@@ -1,4 +1,4 @@
-"""TLS contexts that trust the certificates that botocore trusts. A module of its own: `ssl` takes 10 ms to import."""
+"""Make TLS contexts that trust the same certificates as botocore. A separate module, as `ssl` takes 10 ms to import."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ except ImportError:
 def make_tls_context(ca_bundle: str | None) -> ssl.SSLContext:
     """A context that trusts the file or folder `ca_bundle`, by default the certificates of certifi, else of botocore.
 
-    It is shared by the whole process until the file changes.
+    The whole process shares it until the file changes.
     """
     path = ca_bundle or _bundled_path()
     status = os.stat(path)

@@ -142,7 +142,7 @@ def test_an_append_whose_pages_were_collected_changes_nothing(store: MemoryStore
     [
         ([("a", 1)], "document 0 .'a'.: its text must be a str or a path, not int"),
         (["fine", 7], "document 1: expected a text, .name, text."),
-        ([(1, "text")], "document 0: a name must be a str, not int"),
+        ([(1, "text")], "document 0: its name must be a str, not int"),
         ([("a", "half \ud83d")], "document 'a': a lone surrogate U.D83D at character 5"),
         ([("\ud83d", "text")], "document 0: its name has a lone surrogate"),
         ([("n" * 5000, "text")], "its name has 5,000 bytes"),
