@@ -38,7 +38,7 @@ def batch(
     print_remark(describe_rights(limits["runner"]))
     asked = read_questions(Path(questions))
     if not asked:
-        raise BadQuestions(f"{questions} contains no question: write one a line, as a string of JSON")
+        raise BadQuestions(f"{questions} contains no question: write one on each line, as a JSON string")
     in_worker = partial(_answer_in_worker, model_options, limits, context, s3)
     with RLM(**choose_models(model_options), **limits) as rlm, open_argument(context, s3) as text:
         for lm in rlm.lms:
@@ -52,7 +52,8 @@ def batch(
                 )  # fmt: skip
         except KeyboardInterrupt:
             raise KeyboardInterrupt("interrupted; the same command resumes the batch") from None
-    failed, finished = (sum(bool(row.get(key)) for row in rows) for key in ("error", "finished"))
+    failed = sum(bool(row.get("error")) for row in rows)
+    finished = sum(bool(row.get("finished")) for row in rows)
     summary = (
         f"{finished} of {len(asked)} questions answered; {len(rows) - finished - failed} ended at a limit, {failed} "
         f"failed, {len(asked) - len(rows)} not reached within the budget; {spent['calls']:,} calls, "
@@ -67,6 +68,6 @@ def batch(
 def _answer_in_worker(
     model_options: dict[str, Any], limits: dict[str, Any], context: str, s3: StoreOptions, *job: Any
 ) -> Result:
-    """`answer_question` in a worker of a cluster, with models and a text of its own, and keys of its environment."""
+    """Run `answer_question` in a worker of a cluster, which opens the models and the text with keys of its own."""
     with RLM(**choose_models(model_options), **limits) as rlm, open_argument(context, s3) as text:
         return answer_question(rlm, text, *job)

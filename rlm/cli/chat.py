@@ -1,4 +1,4 @@
-"""The command `rlm chat`: read questions from stdin, and answer them about one context."""
+"""The command `rlm chat`: answer questions from stdin about one context."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rlm.errors import LLMError
 from rlm.rlm import RLM
 from rlm.trajectory.display import Display, print_summary
 
-_TWICE_SECONDS = 2.0  # two interrupts within this time end the chat
+_DOUBLE_PRESS_SECONDS = 2.0  # two interrupts within this time end the chat
 
 HELP = """\
 Type a question. The model keeps its variables, and remembers earlier questions and answers.
@@ -34,7 +34,7 @@ def chat(
     context: shared.Context, model_options: shared.ModelOptions, limits: shared.Limits, s3: S3,
     trajectory: shared.Trajectory = None, shape: shared.Shape = "text",
 ) -> None:  # fmt: skip
-    """Answer questions about CONTEXT in a conversation. They share variables; each has the full limits; see /help."""
+    """Answer questions about CONTEXT, one after another. Variables persist, and limits apply to each question."""
     if "-" in (context, *named_texts(context).values()) and not sys.stdin.isatty():
         raise UsageError("chat reads its questions from stdin: give CONTEXT as a file or URL")
     rights = shared.describe_rights(limits["runner"])
@@ -43,13 +43,14 @@ def chat(
     rlm = RLM(**options, trajectory=trajectory, on_step=display.step, on_delta=display.delta)
     print_remark(rights)
     with rlm, open_argument(context, s3, shape) as text:
-        is_whole = _talk(_Chat(rlm, text, display, absolute_location(context)))
-    if not is_whole and not sys.stdin.isatty():
+        all_finished = _read_questions(_Chat(rlm, text, display, absolute_location(context)))
+    if not all_finished and not sys.stdin.isatty():
         raise click.exceptions.Exit(1)
 
 
-def _talk(talk: _Chat) -> bool:
-    """Answer the questions of stdin; a failed call ends nothing, Ctrl-C twice does. Returns whether all finished."""
+def _read_questions(talk: _Chat) -> bool:
+    """Read lines from stdin, and answer them until the input ends or Ctrl-C is pressed twice. Returns whether all runs
+    finished."""
     last_interrupt, is_terminal = -math.inf, sys.stdin.isatty()
     try:
         if is_terminal:
@@ -59,13 +60,13 @@ def _talk(talk: _Chat) -> bool:
             try:
                 line = input("> " if is_terminal else "")
                 is_asked = True
-                if not talk.take(line.strip()):
-                    return talk.is_whole
+                if not talk.handle_line(line.strip()):
+                    return talk.all_finished
             except EOFError:
-                return talk.is_whole
+                return talk.all_finished
             except KeyboardInterrupt:
                 now = time.monotonic()
-                if now - last_interrupt < _TWICE_SECONDS or not (is_asked or is_terminal):
+                if now - last_interrupt < _DOUBLE_PRESS_SECONDS or not (is_asked or is_terminal):
                     raise
                 last_interrupt = now
                 stopped = "Stopped; variables are kept. " if is_asked else ""
@@ -75,16 +76,16 @@ def _talk(talk: _Chat) -> bool:
 
 
 class _Chat:
-    """A session of questions."""
+    """The session of a chat, and the commands that its user may type."""
 
     def __init__(self, rlm: RLM, context: object, display: Display, source: str | None) -> None:
         self.display = display
         self._begin = partial(rlm.session, context, source=source)
-        self.is_whole = True  # whether every run so far has finished
+        self.all_finished = True  # whether each run so far has finished
         self.session = self._begin()
 
-    def take(self, line: str) -> bool:
-        """Handle a line of input. Returns False if it ends the chat."""
+    def handle_line(self, line: str) -> bool:
+        """Answer a question, or run a command. Returns False if it ends the chat."""
         say = self.display.say
         match line:
             case "":
@@ -98,7 +99,7 @@ class _Chat:
                 self.session = self._begin()
                 say("Started again.")
             case command if command.startswith("/"):
-                say(f"No command {command.split()[0]}; /help lists the commands.")
+                say(f"There is no command {command.split()[0]}; /help lists the commands.")
             case question:
                 self._ask(question)
         return True
@@ -111,7 +112,7 @@ class _Chat:
         except LLMError as exc:
             self.display.say(f"rlm: {exc}")
             return
-        self.is_whole = self.is_whole and completion.finished
+        self.all_finished = self.all_finished and completion.finished
         if completion.finished or completion.answer:
             print(make_printable(completion.answer, terminal=sys.stdout.isatty()), flush=True)
         print_summary(completion)

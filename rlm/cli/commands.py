@@ -1,4 +1,4 @@
-"""The commands of `rlm`, each with the module that defines it, what it does, and an example."""
+"""List the commands of `rlm`: the module of each, a line of help, and an example."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `rlm compile`, which summarizes sessions of coding agents into a brief."""
+"""The command `rlm compile`: summarize sessions of coding agents in a brief."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def compile_command(
         names = [project] if project else sessions.projects()
     if not names:
         raise RLMError(f"no sessions at {url}: run `monocontext sessions upload` first")
-    named = None if extractive else _name_model(model_options)
-    rlm = RLM(**choose_models(named), **limits) if named else None
+    model_flags = None if extractive else _model_flags(model_options)
+    rlm = RLM(**choose_models(model_flags), **limits) if model_flags else None
     try:
         for name in names:
             result = compile_sessions(
@@ -49,8 +49,8 @@ def compile_command(
             rlm.close()
 
 
-def _name_model(flags: dict[str, Any]) -> dict[str, Any] | None:
-    """The flags, with the model of the environment's key or endpoint if they name none; None if neither names one."""
+def _model_flags(flags: dict[str, Any]) -> dict[str, Any] | None:
+    """`flags`; if they name no model, with one for the key or endpoint in the environment. None if it has neither."""
     if any(flags[name] is not None for name in ("model", "preset", "backend", "base_url")):
         return flags
     if os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"):
@@ -68,7 +68,6 @@ def _print_result(url: str, result: CompileResult, as_json: bool) -> None:
         click.echo(json.dumps(fields | {"brief": brief, "usage": result.usage.to_dict()}))
         return
     calls, dollars = result.usage.calls, result.usage.known_dollars
-    print_line(
-        f"{result.project}: sessions: {result.sessions:,}, new: {len(result.read):,}; {calls:,} calls, ${dollars:.4f}"
-    )
+    sessions = f"sessions: {result.sessions:,}, new: {len(result.read):,}"
+    print_line(f"{result.project}: {sessions}; {calls:,} calls, ${dollars:.4f}")
     print_line(f"the brief is {brief}; the next session with hooks begins with it")

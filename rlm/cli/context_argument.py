@@ -22,21 +22,21 @@ LOCAL_SESSIONS = "sessions:"  # the CONTEXT that stands for all sessions of codi
 
 
 class UsageError(RLMError):
-    """An argument that the user of a command can correct; the message is one line."""
+    """An argument of a command is wrong. The message is one line, and says how to correct it."""
 
 
 def names_context(argument: str) -> bool:
-    """Whether an argument is stdin, a URL, or a file or directory that exists."""
+    """Whether an argument is `-` for stdin, a URL, or a file or directory that exists."""
     is_url = re.match(r"[a-z][a-z0-9+.-]*://\S+\Z", argument, re.IGNORECASE) is not None
-    # A `Path` would raise for a question that is too long for a name, and take "" for ".".
+    # Not a `Path`, which raises for a question that is too long for a file name, and takes "" for ".".
     return argument == "-" or is_url or os.path.exists(argument)
 
 
 def named_texts(argument: str) -> dict[str, str]:
-    """The files or URLs of several texts by name, as in `code=URL logs=URL`; empty for any other argument."""
+    """The files or URLs of several texts by name, from `code=URL logs=URL`; empty for any other argument."""
     try:
         words = shlex.split(argument)
-    except ValueError:  # quotes that do not close: it is a question
+    except ValueError:  # a question with an apostrophe: an unclosed quote
         return {}
     matches = [re.fullmatch(r"([A-Za-z_]\w*)=(.+)", word, re.DOTALL) for word in words]
     texts = {match[1]: match[2] for match in matches if match and names_context(match[2])}
@@ -45,16 +45,18 @@ def named_texts(argument: str) -> dict[str, str]:
 
 @contextmanager
 def open_argument(context: str, options: StoreOptions | None = None, shape: str = "text") -> Iterator[Any]:
-    """Open CONTEXT: a stored context lazily, a text file or `-` (stdin) as a str, several by name as a dict. `options`
-    are those of a store in S3. `shape` is text, or list or dict for the documents of a stored context. Raises
-    UsageError, and the errors of `Monocontext.open`."""
+    """Open CONTEXT: a stored context lazily, a text file or `-` (stdin) as a str, several texts by name as a dict.
+
+    `options`: those of a store in S3. `shape`: text, or for a stored context list or dict of its documents. Raises
+    UsageError, and the errors of `Monocontext.open`.
+    """
     with ExitStack() as stack:
         yield _open(context, options or StoreOptions(), shape, stack)
 
 
 def _open(context: str, options: StoreOptions, shape: str, stack: ExitStack) -> Any:
-    """What CONTEXT names, which `stack` closes."""
-    from monocontext.sessions.local_sessions import open_folder, open_machine  # it reads and writes stored texts
+    """Open what CONTEXT names; `stack` closes it."""
+    from monocontext.sessions.local_sessions import open_folder, open_machine  # slow to import
 
     is_path = "://" not in context and context != "-"
     _check_shape(context, shape, is_text=context == "-" or (is_path and os.path.isfile(context)))
@@ -75,7 +77,7 @@ def _open(context: str, options: StoreOptions, shape: str, stack: ExitStack) -> 
 
 
 def _check_shape(context: str, shape: str, *, is_text: bool) -> None:
-    """Raise UsageError for a shape that CONTEXT cannot have. `is_text`: it is a file or stdin, without documents."""
+    """Raise UsageError for a shape that CONTEXT cannot have. `is_text`: it is a text file or stdin."""
     if shape not in ("text", "list", "dict"):
         raise UsageError(f"--shape must be text, list or dict, not {shape!r}")
     if shape != "text" and context == LOCAL_SESSIONS:
@@ -85,20 +87,20 @@ def _check_shape(context: str, shape: str, *, is_text: bool) -> None:
 
 
 def _open_stored(context: str, options: StoreOptions, shape: str) -> Any:
-    """A context at a URL or in a directory. Raises UsageError, and the errors of `Monocontext.open`."""
+    """Open a context at a URL or in a directory. Raises UsageError, and the errors of `Monocontext.open`."""
     store_options = options_of(context, options)
     try:
         return Monocontext.open(context, shape=shape, **store_options)  # type: ignore[call-overload] # any shape
     except ValueError as error:
-        if type(error) is ValueError:  # an option of the user; a subclass, such as InvalidUrl, is reported as it is
+        if type(error) is ValueError:  # for an option; subclasses, such as InvalidUrl, are printed as they are
             raise UsageError(str(error)) from None
         raise
 
 
 def _decode(data: bytes, source: str) -> str:
-    """Decode UTF-8 without its byte order mark; line ends stay as they are."""
+    """Decode UTF-8, without its byte order mark. Line ends stay as they are. Raises UsageError."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
-        byte, offset = exc.object[exc.start], exc.start + len(data) - len(exc.object)  # `object` lacks the mark
+        byte, offset = exc.object[exc.start], exc.start + len(data) - len(exc.object)  # `object` is without the mark
         raise UsageError(f"{source} is not UTF-8: byte 0x{byte:02x} at offset {offset}; convert it to UTF-8") from None

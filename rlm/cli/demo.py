@@ -1,4 +1,4 @@
-"""The command `rlm demo`: questions about a log of 10 GB, a text of 30 MB in an S3 server, and a plain folder."""
+"""The command `rlm demo`: answer questions about a log of 10 GB, a text in a local S3 server, and a plain folder."""
 
 from __future__ import annotations
 
@@ -39,10 +39,11 @@ from rlm.rlm import RLM
 from rlm.runners.runner import DEFAULT_RUNNER
 from rlm.trajectory.display import print_step
 
-BYTES_PER_SECOND = 90e6  # of one connection to S3
-TURN_SECONDS = 0.6  # the time that a model takes for a reply
+BYTES_PER_SECOND = 90e6  # the speed of one connection to S3
+TURN_SECONDS = 0.6  # the time in which a model replies
 SIZE_BYTES = 10 * 10**9  # of the log
-_FRAME_BYTES, _LINE_BYTES, _BLOCK_FRAMES = 256 << 10, 128, 256
+_FRAME_BYTES, _LINE_BYTES = 256 << 10, 128
+_BLOCK_FRAMES = 256  # the frames that are stored; the index of the log repeats them
 
 
 class Act(NamedTuple):
@@ -51,7 +52,7 @@ class Act(NamedTuple):
     question: str
     first_reply: str
     last_reply: str
-    expected: tuple[str, ...]  # what the right answer contains, commas left out
+    expected: tuple[str, ...]  # what the right answer contains, apart from commas
 
 
 LOG_ACT = Act(
@@ -94,7 +95,7 @@ _FOLDER_ACT = Act(
 
 
 class SlowScriptedLM(ScriptedLM):
-    """Scripted replies that take as long as those of a model, `TURN_SECONDS`: text is read ahead meanwhile."""
+    """Gives each scripted reply after `TURN_SECONDS`, as a model would: meanwhile text is read ahead."""
 
     def complete(self, *arguments: Any, **keywords: Any) -> Reply:
         time.sleep(TURN_SECONDS / 2)
@@ -109,7 +110,7 @@ def demo(
     runner: Runner = DEFAULT_RUNNER,
 ) -> None:
     """Answer questions about a log of 10 GB, a text in a local S3 server, and a plain folder."""
-    try:  # before anything is stored
+    try:  # find out whether the runner works, before anything is stored
         with RLM(lm=ScriptedLM(["```repl\nFINAL(1)\n```"]), runner=runner) as rlm:
             confinement = rlm.completion("Which runner is this?").trajectory[0]["environment_kwargs"].get("confinement")
     except RunnerUnavailable as exc:
@@ -120,7 +121,7 @@ def demo(
     play = partial(_play, console, runner)
     slow = partial(SlowStore, seconds=latency_ms / 1000, bytes_per_second=BYTES_PER_SECOND)
     with ExitStack() as stack:
-        log = slow(large_log(SIZE_BYTES if confinement != "wasm" else 2 * 10**9))  # `len()` is limited to 2 Gi there
+        log = slow(large_log(SIZE_BYTES if confinement != "wasm" else 2 * 10**9))  # where `len()` is at most 2 Gi
         right = [play(LOG_ACT, "1. a log of 10 GB, of repeated lines", log)]
         library = slow(_publish_library(stack))
         right.append(play(_LIBRARY_ACT, f"2. the standard library's source at {library.url}", library))
@@ -137,7 +138,7 @@ def demo(
 
 
 def _play(console: Console, runner: str, act: Act, title: str, source: Store | Path) -> bool:
-    """Ask the question of an act, and show how it is answered. Returns whether the answer is right."""
+    """Play an act: ask its question, print the steps and the answer. Returns whether the answer is right."""
     console.rule(Text(title), align="left")
     console.print(Text(f"Question: {act.question}\n"))
     lm = SlowScriptedLM([act.first_reply, act.last_reply])
@@ -154,21 +155,21 @@ def _play(console: Console, runner: str, act: Act, title: str, source: Store | P
 
 
 def large_log(size_bytes: int = SIZE_BYTES) -> MemoryStore:
-    """Make a log of about this size. One block of frames is stored; the index repeats it, and its search filter."""
+    """A log of about this size. One block of frames is stored with its search filter; the index repeats both."""
     store = MemoryStore(name := uuid.uuid4().hex)
     forget(name)  # the objects go with the store
-    base = publish(iter(_log_frames()), store, codec="raw", frame_bytes=_FRAME_BYTES)
-    page = Page(store.get(base.pages[0].key).data, base.pages[0], None)
-    blocks = size_bytes // (_FRAME_BYTES * _BLOCK_FRAMES)
+    stored = publish(iter(_log_frames()), store, codec="raw", frame_bytes=_FRAME_BYTES)
+    page = Page(store.get(stored.pages[0].key).data, stored.pages[0], None)
+    repeats = size_bytes // (_FRAME_BYTES * _BLOCK_FRAMES)
     block, failure = range(_BLOCK_FRAMES), range(_BLOCK_FRAMES, _BLOCK_FRAMES + 1)
     end = range(_BLOCK_FRAMES + 1, len(page))
-    index, filters, first = IndexWriter(store.put), list[FilterRef](), 0
-    for frames in [*[block] * (blocks // 3), failure, *[block] * (blocks - blocks // 3), end]:
+    index, filters, first_frame = IndexWriter(store.put), list[FilterRef](), 0
+    for frames in [*[block] * (repeats // 3), failure, *[block] * (repeats - repeats // 3), end]:
         index.add(row_of(page[number]) for number in frames)
-        filters.append(replace(base.filters[0], runs=((first, frames.start, len(frames)),)))
-        first += len(frames)
+        filters.append(replace(stored.filters[0], runs=((first_frame, frames.start, len(frames)),)))
+        first_frame += len(frames)
     index.end_page()
-    root = replace(base, generation=2, pages=tuple(index.pages), last_page=index.last_page, filters=tuple(filters))
+    root = replace(stored, generation=2, pages=tuple(index.pages), last_page=index.last_page, filters=tuple(filters))
     for key in (generation_key(2), ROOT_KEY):
         store.put(key, root.to_bytes())
     return store

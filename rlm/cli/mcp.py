@@ -1,6 +1,6 @@
-"""Serve the tools of `monocontext mcp`, and a tool that answers questions, for `rlm mcp`.
+"""The command `rlm mcp`: serve the tools of `monocontext mcp`, and one that answers questions.
 
-The SDK reads annotations as objects, so this module does not import `annotations`.
+The SDK reads annotations at run time, so this module does not import `annotations` from `__future__`.
 """
 
 import asyncio
@@ -34,8 +34,8 @@ from rlm.trajectory.display import why_unfinished
 from rlm.trajectory.source import format_sources
 from rlm.trajectory.step import Step
 
-ALIAS = "chat_rlm_query"  # the name of the same tool in the server of DeepRecurse
-_FOLDER = (
+ALIAS = "chat_rlm_query"  # the name of the tool in DeepRecurse's server
+_FOLDER_HELP = (
     "context may also be the path of a file or folder below the working directory (all of it by default), or "
     "`sessions`: those of coding agents on this machine."
 )
@@ -47,8 +47,8 @@ AskTool = Callable[..., Coroutine[Any, Any, ToolReply[Answer]]]
 
 
 def make_ask_tools(served: Served, options: Mapping[str, Any], folder: Path | None = None) -> dict[str, AskTool]:
-    """Make the tools that call a model, by name. `options` are keywords of `RLM`. With a `folder` they also answer
-    about paths in it, and about the sessions of this machine."""
+    """The tools that call a model, by name. `options`: keywords of `RLM`. `folder`: they also answer about paths in it,
+    and about the sessions of this machine."""
 
     async def ask(query: str, context: str = "", max_dollars: float | None = None) -> ToolReply[Answer]:
         """Let a recursive language model answer a question about a text of any size; takes a while and costs tokens.
@@ -75,7 +75,7 @@ def make_ask_tools(served: Served, options: Mapping[str, Any], folder: Path | No
         return await ask(query, chat_file or thread_id)
 
     if folder is not None:
-        ask.__doc__ = f"{inspect.getdoc(ask)} {_FOLDER}"
+        ask.__doc__ = f"{inspect.getdoc(ask)} {_FOLDER_HELP}"
     return {"ask": ask, ALIAS: chat_rlm_query} if served.has_texts else {"ask": ask}
 
 
@@ -84,7 +84,7 @@ def _report_step(step: Step) -> None:
 
 
 def _limit_cost(options: Mapping[str, Any], max_dollars: float | None) -> Mapping[str, Any]:
-    """The keywords of `RLM` with the lower of two limits of the cost, the server's and that of one question."""
+    """The keywords of `RLM`, with `max_dollars` as the limit of the cost if that is lower than the server's."""
     if max_dollars is None:
         return options
     budget = options.get("budget") or Budget()
@@ -93,7 +93,7 @@ def _limit_cost(options: Mapping[str, Any], max_dollars: float | None) -> Mappin
 
 
 def _reply_of(completion: Completion) -> ToolReply[Answer]:
-    """The answer with its sources, as text and as fields. Raises ToolRefusal if there is no answer."""
+    """A reply with the answer and its sources, as text and as fields. Raises ToolRefusal if there is no answer."""
     answer, unfinished = completion.answer, None if completion.finished else why_unfinished(completion)
     if unfinished and not answer:
         raise ToolRefusal(unfinished)
@@ -105,8 +105,8 @@ def _reply_of(completion: Completion) -> ToolReply[Answer]:
 
 @contextmanager
 def _open_text(served: Served, folder: Path | None, name: str) -> Iterator[Any]:
-    """Open the text of this name on the server. With a `folder`, a name may also be a path in it that is not hidden, or
-    `sessions`, those of this machine. Raises NotFound."""
+    """Open the text of this name on the server. With a `folder`, the name may also be a path in it that is not hidden,
+    or `sessions` for those of this machine. Raises NotFound."""
     if folder is None or (name and served.has_name(name)):
         yield served.context(name or served.only_name())
         return
@@ -139,7 +139,7 @@ def mcp(
 
 
 def _cut_to_reply(answer: str) -> str:
-    """The beginning of an answer that a reply of a tool can hold, as text that has an encoding."""
+    """An answer as text that has an encoding, cut to the length of a tool's reply."""
     answer = make_printable(answer, terminal=False)
     data = answer.encode()
     if len(data) <= MAX_REPLY_BYTES:

@@ -1,4 +1,4 @@
-"""Define what commands share: the options for models and for the limits of a run, and errors in one line."""
+"""What commands share: the options for models and for the limits of a run, and errors printed as one line."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Runner = Annotated[str, Option(
 _PROVIDERS = f"The provider of the models: {', '.join(backends.BACKENDS)}, and with any-llm many more."
 _RIGHTS = "Code that the model writes runs on this machine with your rights (runner: local, no sandbox)."
 _CONFINED = "Code that the model writes runs confined, without your keys, files and network (runner: {})."
-_DEFAULT_DOLLARS = 1.0  # what one question may cost unless its user says otherwise
+_DEFAULT_DOLLARS = 1.0  # the limit of the cost of a question, unless the user sets one
 
 
 def model_flags(
@@ -50,7 +50,7 @@ def model_flags(
     sub_option: Annotated[list[str] | None, Option(metavar="NAME=VALUE", help="One of sub-calls alone.")] = None,
     header: Annotated[list[str] | None, Option(metavar="NAME:VALUE", help="A header for that endpoint.")] = None,
 ) -> dict[str, Any]:
-    """The options for models, by their names on the command line."""
+    """The values of the options for models, by name."""
     return dict(locals())
 
 
@@ -72,7 +72,7 @@ def choose_models(
     root_sampling = {**(sampling or {}), **temperature, **_parse_fields(flags["option"])}
     sub_fields = {**(sub_sampling or {}), **_parse_fields(flags["sub_option"])}
     if backends.split_provider(flags["sub_model"] or "")[0] not in (None, provider):
-        sub_fields = temperature | sub_fields  # a model of the same provider inherits it
+        sub_fields = temperature | sub_fields  # only a model of the same provider gets it from the root's options
     base_url = flags["base_url"]
     if base_url is None and provider == "openai":
         base_url = os.environ.get("OPENAI_BASE_URL") or None
@@ -109,7 +109,7 @@ Limits = Annotated[dict[str, Any], OptionGroup(limits)]
 
 
 def run_options(flags: dict[str, Any], limits: dict[str, Any]) -> dict[str, Any]:
-    """The keywords of `RLM` for a run. With no limit of dollars, it may cost one if a price of its models is known."""
+    """The keywords of `RLM` for a run. Its limit of dollars is 1 by default, if a price of its models is known."""
     chosen = choose_models(flags)
     budget: Budget = limits["budget"]
     names = chosen["lm"].model, chosen["sub_model"] or chosen["sub_lm"].model
@@ -119,7 +119,7 @@ def run_options(flags: dict[str, Any], limits: dict[str, Any]) -> dict[str, Any]
 
 
 class _StderrLines(logging.Handler):
-    """Prints each log record as one line, followed by the endpoint's own message, its attribute `said`."""
+    """Prints each log record as one line, with the endpoint's own message (its attribute `said`) at the end."""
 
     def emit(self, record: logging.LogRecord) -> None:
         words = (record.getMessage(), getattr(record, "said", ""))
@@ -128,9 +128,9 @@ class _StderrLines(logging.Handler):
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Decorate a command: print an error that a user can correct as one line, with status 2; a bug keeps its traceback.
-    Each retry, and each workaround for an option that an endpoint refuses, is a line too. A terminal shows them in its
-    live status line instead, and `--verbose` prints them as log lines."""
+    """Decorate a command: print an error that its user can correct as one line, and exit with 2; a bug keeps its
+    traceback. Each retry, and each workaround for an option that an endpoint refuses, is printed as a line too, unless
+    a terminal shows a live line instead, or `--verbose` prints the log."""
     logger, lines = logging.getLogger("rlm"), _StderrLines(logging.INFO)
     before = logger.level
     prints_retries = not (shows_progress() or is_verbose() or is_quiet())
@@ -149,7 +149,7 @@ def one_line_errors() -> Iterator[None]:
 
 
 def _parse_fields(items: list[str] | None) -> dict[str, Any]:
-    """The fields in options NAME=VALUE. A value is JSON, as in `stop=["a"]`, or else text, as in `effort=low`."""
+    """The fields of options NAME=VALUE. A value is JSON, as in `stop=["a"]`, else text, as in `effort=low`."""
     fields: dict[str, Any] = {}
     for item in items or ():
         name, equals, value = item.partition("=")
@@ -167,14 +167,14 @@ def _parse_headers(items: list[str] | None) -> dict[str, str] | None:
     for item in items or ():
         name, colon, value = item.partition(":")
         if not (name.strip() and colon):
-            # Without the header itself, which may hold a key.
+            # The message does not repeat the header, which may contain a key.
             raise UnknownOption("a header must be NAME:VALUE, as in X-Team:search")
         headers[name.strip()] = value.strip()
     return headers or None
 
 
 def describe_rights(runner: str) -> str:
-    """A line on the rights of the model's code. Raises RunnerUnavailable for a runner that this system cannot have."""
+    """A line on the rights of the model's code. Raises RunnerUnavailable for a runner that this machine cannot have."""
     check_runner(runner)
     return _RIGHTS if runner == "local" else _CONFINED.format(runner)
 

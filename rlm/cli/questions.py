@@ -99,7 +99,7 @@ def view(
 
 
 def _join_texts(words: list[str]) -> tuple[str | None, str | None]:
-    """CONTEXT and QUESTION of the words of a command line, in which several texts with names are one context."""
+    """CONTEXT and QUESTION among the words of a command line. Several texts with names are one CONTEXT."""
     texts = [word for word in words if named_texts(word)]
     others = [word for word in words if word not in texts]
     if len(others) > (1 if texts else 2):
@@ -111,7 +111,7 @@ def _join_texts(words: list[str]) -> tuple[str | None, str | None]:
 
 
 def _answer(rlm: RLM, display: Display, location: str, question: str, s3: StoreOptions, shape: str) -> Completion:
-    """Answer a question about the text at `location`."""
+    """Answer a question about the context at `location`."""
     with open_argument(location, s3, shape) as text, rlm.session(text, source=absolute_location(location)) as session:
         display.watch(session.gateway)
         with _naming_resume_command(session.path, s3, shape):
@@ -119,7 +119,7 @@ def _answer(rlm: RLM, display: Display, location: str, question: str, s3: StoreO
 
 
 def _resume(rlm: RLM, trajectory: str, location: str | None, s3: StoreOptions, shape: str) -> Completion:
-    """Resume a run. `location`: that of its context, if the trajectory does not contain the context itself."""
+    """Resume a run. `location`: that of its context; None if the trajectory contains the context."""
     with ExitStack() as stack:
         contexts = [] if location is None else [stack.enter_context(open_argument(location, s3, shape))]
         stack.enter_context(_naming_resume_command(Path(trajectory), s3, shape))
@@ -127,7 +127,7 @@ def _resume(rlm: RLM, trajectory: str, location: str | None, s3: StoreOptions, s
 
 
 def _print_answer(completion: Completion, *, as_json: bool, cite: bool) -> None:
-    """Print the answer, and with `cite` its sources, or the whole result as JSON."""
+    """Print the answer, with its sources if `cite`, or the whole result as JSON."""
     if as_json:
         path = completion.trajectory_path
         lines = [json.dumps(completion.to_dict() | {"trajectory": str(path) if path else None})]
@@ -140,16 +140,16 @@ def _print_answer(completion: Completion, *, as_json: bool, cite: bool) -> None:
 
 @contextmanager
 def _naming_resume_command(path: Path | None, stored: Mapping[str, Any], shape: str) -> Iterator[None]:
-    """Add the command that resumes a run to its error or interrupt, if it has a trajectory."""
+    """Add the command that resumes the run to an error or interrupt inside the block, if there is a trajectory."""
     try:
         yield
     except (LLMError, KeyboardInterrupt) as exc:
         if path is None or not path.exists():
             raise
-        later = f"(resume it with: {_resume_command(path, stored, shape)})"
+        advice = f"(resume it with: {_resume_command(path, stored, shape)})"
         if isinstance(exc, KeyboardInterrupt):
-            raise KeyboardInterrupt(f"interrupted {later}") from None
-        raise LLMError(f"{exc} {later}") from exc
+            raise KeyboardInterrupt(f"interrupted {advice}") from None
+        raise LLMError(f"{exc} {advice}") from exc
 
 
 def _resume_command(path: Path, stored: Mapping[str, Any], shape: str) -> str:
@@ -161,7 +161,7 @@ def _resume_command(path: Path, stored: Mapping[str, Any], shape: str) -> str:
 
 
 def _how_to_finish(completion: Completion, stored: Mapping[str, Any], shape: str) -> str:
-    """A line on why a run did not finish, and on what the user can do."""
+    """A line on why a run did not finish, and on what to do."""
     flag = f"--{completion.reason.replace('_', '-')}" if completion.reason.startswith("max_") else ""
     why, path = why_unfinished(completion).removesuffix("."), completion.trajectory_path
     if not flag:

@@ -1,4 +1,4 @@
-"""Combine the options of a recorded run with those on the command line that resumes it."""
+"""Choose the options of a resumed run: recorded ones, and those on the command line that override them."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from rlm.rlm import recorded_options
 
 _BUDGET_FIELDS = ("iterations", "calls", "tokens", "dollars", "seconds")
 _OTHER_OPTIONS = ("runner", "max_depth", "models")
-_FIXED = {
+_FIXED = {  # parameters that a resumed run cannot change -> the reason
     "question": "its QUESTION is in the recording: leave out QUESTION",
     "trajectory": "it appends to the file that it resumes: leave out --trajectory",
 }
-"""Options that a resumed run cannot change, with the reasons."""
 
 
 def resumed_options(
     metadata: Mapping[str, Any], context: click.Context, model_options: dict[str, Any], limits: dict[str, Any]
 ) -> dict[str, Any]:
-    """The keywords of `RLM`: recorded ones, overridden by the command line. Raises UsageError for one that is fixed."""
+    """The keywords of `RLM`: recorded ones, overridden by the command line. Raises UsageError for a parameter that a
+    resumed run cannot change."""
     source_of = context.get_parameter_source
     on_command_line = {name for name in context.params if source_of(name) is ParameterSource.COMMANDLINE}
-    for name, why in _FIXED.items():
+    for name, reason in _FIXED.items():
         if name in on_command_line:
-            raise UsageError(f"cannot change a resumed run: {why}")
+            raise UsageError(f"cannot change a resumed run: {reason}")
     options = {**limits, **recorded_options(metadata)}
     options |= {name: limits[name] for name in _OTHER_OPTIONS if name in on_command_line}
     budget: Budget = limits["budget"]
@@ -47,7 +47,7 @@ def resumed_options(
 
 
 def _choose_models(metadata: Mapping[str, Any], model_options: dict[str, Any]) -> dict[str, Any]:
-    """The keywords of `RLM` for models: those of `model_options`, completed from the recording."""
+    """The keywords of `RLM` for models: those of `model_options`, and recorded ones where it has None."""
     recorded, options = recorded_options(metadata), {**model_options}
     backend, name = str(metadata["backend"]), str(metadata["backend_kwargs"]["model_name"])
     if not (options["model"] or options["preset"]):
@@ -64,27 +64,28 @@ def _choose_models(metadata: Mapping[str, Any], model_options: dict[str, Any]) -
         options, sampling=metadata.get("sampling") if is_same_provider else None,
         sub_sampling=metadata.get("sub_sampling") if is_same_provider else None,
     )  # fmt: skip
-    # They are part of the models chosen above: without this, the recorded ones would apply too.
+    # The models have these options already: the recorded ones must not be applied on top.
     return chosen | {"base_url": None, "sampling": None, "sub_sampling": None}
 
 
 def recorded_location(metadata: Mapping[str, Any], path: Path) -> str | None:
     """The path or URL of a recorded run's context; None if the recording contains the context, or does not name it. A
-    file may have moved with the recording. Raises UsageError if it is not found."""
+    relative path is looked up from here, then from the folder of the recording. Raises UsageError if it is in neither.
+    """
     location: str | None = None if "context_value" in metadata else metadata.get("source")
     if location is None or location in ("-", LOCAL_SESSIONS) or "://" in location or named_texts(location):
         return location
     if Path(location).exists():
         return location
-    near = path.resolve().parent / location
-    if near.exists():
-        return str(near)
-    elsewhere = "" if os.path.isabs(location) else f", nor at {near}"
+    beside_recording = path.resolve().parent / location
+    if beside_recording.exists():
+        return str(beside_recording)
+    elsewhere = "" if os.path.isabs(location) else f", nor at {beside_recording}"
     raise UsageError(f"the context of this run is no longer at {location}{elsewhere}: give CONTEXT before --resume")
 
 
 def absolute_location(location: str) -> str:
-    """The absolute path of a file or directory, so that a run can be resumed from any folder. A URL stays as it is."""
+    """The absolute path of a file or directory, so that a run can be resumed from any folder. URLs are not changed."""
     if texts := named_texts(location):
         return shlex.join(f"{name}={absolute_location(text)}" for name, text in texts.items())
     return location if location in ("-", LOCAL_SESSIONS) or "://" in location else os.path.abspath(location)

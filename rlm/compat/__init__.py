@@ -1,1 +1,1 @@
-"""The classes of other packages: `RLM_REPL` of rlm-minimal and DeepRecurse."""
+"""Classes with the interface of other packages: `RLM_REPL` of rlm-minimal and DeepRecurse."""

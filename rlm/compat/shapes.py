@@ -1,4 +1,4 @@
-"""The class of rlm-minimal and of DeepRecurse: `RLM_REPL`, which takes the context first and answers with a str."""
+"""`RLM_REPL`, the class of rlm-minimal and DeepRecurse, which takes the context first and returns a str."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rlm.rlm import READ_ALL, RLM
 
 
 def _no_names() -> Any:
-    """The names that a subclass adds for the code of a run: none yet."""
+    """The value of `repl_env` before a subclass adds names for the code of a run."""
     return SimpleNamespace(globals={}, locals={})
 
 
@@ -24,7 +24,7 @@ class RLM_REPL:
         max_iterations: int = 20, depth: int = 0, enable_logging: bool = False, context_obj: object = None, *,
         custom_tools: Mapping[str, object] | None = None, **options: Any,
     ) -> None:  # fmt: skip
-        """- `api_key`: of the models
+        """- `api_key`: for both models
         - `model`, `recursive_model`: the root model, and the model of sub-calls
         - `max_iterations`: turns of a question
         - `depth`: accepted and unused, as in rlm-minimal
@@ -46,17 +46,17 @@ class RLM_REPL:
         self.repl_env = _no_names()
 
     def setup_context(self, context: object, query: str | None = None) -> list[Message]:
-        """Begin a question. Returns messages that the model gets before the question. A subclass may add text to the
-        messages, and names to `repl_env.globals` and `.locals`, even `context`."""
+        """Begin a question. Returns the messages that the model gets before the question. A subclass may add text to
+        them, and names for the code to `repl_env.globals` and `.locals`, even `context`."""
         self.repl_env = _no_names()
         self.query = query or READ_ALL
         self.messages = [{"role": "system", "content": ""}]
         return self.messages
 
     def completion(self, context: object = None, query: str | None = None, *, context_obj: object = None) -> str:
-        """The answer to `query`, by default to the question in the context. Raises LLMError."""
-        argument = (value for value in (context_obj, context, self.context_obj) if value is not None)
-        context = next(argument, None)
+        """Answer `query`, by default the question that the context contains. Raises LLMError."""
+        contexts = (value for value in (context_obj, context, self.context_obj) if value is not None)
+        context = next(contexts, None)
         messages = self.setup_context(context, query)
         names = self.repl_env.globals | self.repl_env.locals
         context = names.pop("context", context)

@@ -1,4 +1,4 @@
-"""Run code in a sandbox whose `/data` is a prefix of a store, in the shape of fleet-rlm's interpreter."""
+"""Run code in a sandbox whose folder `/data` is kept in a store, with the interface of fleet-rlm's interpreter."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["FinalOutput", "Interpreter", "create_interpreter"]
 
 def __getattr__(name: str) -> object:
     if name in __all__:
-        from rlm.interpreter import interpreter  # not for a worker, where it cannot be imported
+        from rlm.interpreter import interpreter  # late: a worker imports this package, but has no stores
 
         return getattr(interpreter, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

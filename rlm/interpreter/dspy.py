@@ -1,4 +1,4 @@
-"""Our worker as the interpreter of `dspy.RLM` (3.4): what `monocontext.dspy.interpreter` returns."""
+"""Run the code of `dspy.RLM` (3.4) in our sandbox: what `monocontext.dspy.interpreter` returns."""
 
 from __future__ import annotations
 
@@ -27,13 +27,15 @@ _POSITIONAL = frozenset((Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL))  
 def interpreter(
     context: object, *, runner: str = DEFAULT_RUNNER, timeout: float = 600, **runner_options: Any
 ) -> InterpreterFactory:
-    """A factory for `dspy.RLM(interpreter_factory=...)`. Its `inputs` are the texts by name, one alone as `context`."""
+    """A factory for `dspy.RLM(interpreter_factory=...)`. `context`: a dict of texts by name, or one text, which has the
+    name `context`. `timeout`: seconds of one cell."""
     texts = {"context": context} if is_lazy(context) or not isinstance(context, Mapping) else context
     return InterpreterFactory(texts, {"runner": runner, "timeout": timeout, **runner_options})
 
 
 class LazyInput(dspy.SandboxSerializable):  # type: ignore[misc]
-    """A lazy text as an input, as DSPy's `SandboxSerializable` asks: in the sandbox it has its name already."""
+    """A lazy text as an input of a program, by DSPy's protocol `SandboxSerializable`. Nothing is sent: the sandbox has
+    the text already, by its name."""
 
     def __init__(self, name: str, text: object) -> None:
         self.name, self.text = name, text
@@ -68,10 +70,10 @@ class InterpreterFactory:
 
 
 class DspyInterpreter(Interpreter):
-    """The interpreter of one run, as DSPy's protocol `CodeInterpreter` asks."""
+    """The interpreter of one run, by DSPy's protocol `CodeInterpreter`."""
 
     output_fields: Sequence[dict[str, Any]] = ()  # the fields of the program's output, in the order of `SUBMIT`
-    _vars: contextvars.Context  # of the thread that called `execute`, with its `dspy.context`: tools run in it
+    _vars: contextvars.Context  # of the caller of `execute`, with its `dspy.context`: tools run in it
 
     def execute(self, code: str, variables: Mapping[str, Any] | None = None) -> Any:
         """Run code. Returns what it printed, or a `FinalOutput`. Raises `CodeExecutionError`."""
@@ -94,7 +96,8 @@ class DspyInterpreter(Interpreter):
 
 
 def _call_tool(tool: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
-    """Call a tool, and await it if need be. Arguments go by keyword, as in DSPy, unless a parameter takes none."""
+    """Call a tool, and await its result if it is a coroutine. Arguments are passed by keyword, as in DSPy, unless the
+    tool has positional-only parameters."""
     bound = inspect.signature(tool).bind(*arguments, **options)
     kinds = {name: bound.signature.parameters[name].kind for name in bound.arguments}
     if _POSITIONAL.isdisjoint(kinds.values()):

@@ -1,4 +1,4 @@
-"""Run code in a sandbox with a volume that outlives it, in the shape of fleet-rlm's `ModalInterpreter`.
+"""Run code in a sandbox with a volume that outlives it, with the interface of fleet-rlm's `ModalInterpreter`.
 
     from rlm import Interpreter
 
@@ -6,7 +6,7 @@
         interp.execute("save_to_volume('memory/a.json', '{}')")
         print(interp.execute("import os; SUBMIT(files=os.listdir('/data/memory'))").files)
 
-A volume is a prefix in a store of `monocontext`.
+A volume is the objects of a store of `monocontext`, as files.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from rlm.runners import make_runner
 from rlm.runners.runner import DEFAULT_RUNNER, Runner
 from rlm.runners.values import is_plain_data
 
-STDOUT_CHARACTERS = 10_000  # the longest printed text that is returned; a longer one is summarized
-_PREFIX_CHARACTERS = 200  # the beginning of a long output that is shown
+STDOUT_CHARACTERS = 10_000  # the longest output that is returned; a longer one is summarized
+_PREFIX_CHARACTERS = 200  # the beginning of a long output in its summary
 _FOLDER = "/data"  # where code finds the files of the volume
 _OUTPUT_CHARACTERS = 4_000_000  # the most output of one cell
-# The cell that calls a method of the worker's namespace, which the first cell makes.
+# A cell that calls a method of the worker's namespace, which the first such cell creates.
 _CELL = """
 try:
     _interpreter_session
@@ -54,7 +54,7 @@ _interpreter_session.%s()
 
 @dataclass
 class FinalOutput:
-    """The submitted result: `.output`, a dict, and each of its fields as an attribute."""
+    """The submitted result: a dict, `.output`, whose items are also attributes."""
 
     output: dict[str, Any]
 
@@ -67,10 +67,10 @@ class FinalOutput:
 
 
 class Interpreter:
-    """One namespace over one volume. Its sandbox starts with the first `execute`, or with `with`. For one thread.
+    """One namespace over one volume. Its sandbox starts at the first `execute`, or at `with`. For use by one thread.
 
-    Files on the volume are copied to the sandbox when it starts (1 LIST, 1 GET for each file). Files that code changes
-    are stored when that code ends, also with an exception (1 PUT or DELETE for each).
+    The files of the volume are copied to the sandbox when it starts (1 LIST, 1 GET for each file). Files that code
+    changes are stored when that code ends, even by an exception (1 PUT or DELETE for each).
     """
 
     def __init__(
@@ -85,11 +85,11 @@ class Interpreter:
         - `volumes`: the URL below which named volumes lie
         - `store_options`: those of `monocontext.stores.open_store`
         - `sub_lm`: answers `llm_query`, which raises LLMError without it
-        - `context`: the variable `context`; a lazy text stays lazy
-        - `names`: more variables: lazy texts and plain data
+        - `context`: the value of the variable `context`; a lazy text stays lazy
+        - `names`: more variables, lazy texts and plain data
         - `tools`: functions of this process that code may call
 
-        Raises `RunnerUnavailable` for the runner `local`: paths cannot be mapped in the process of its caller.
+        Raises `RunnerUnavailable` for the runner `local`, which cannot map `/data` in the process of its caller.
         """
         if runner == "local":
             raise RunnerUnavailable(
@@ -104,15 +104,15 @@ class Interpreter:
         """Functions of this process that code may call; they may change between executions."""
         self._sub_lm = sub_lm or ScriptedLM(_refuse)
         self._runner: Runner | None = None
-        self._code = ("", dict[str, Any](), list[str]())
-        self._submitted: dict[str, Any] | None = None
+        self._code = ("", dict[str, Any](), list[str]())  # what the worker runs: code, variables, names of tools
+        self._submitted: dict[str, Any] | None = None  # what that code submitted
         self.volume: Store | None
-        """The store of the volume."""
+        """The store of the volume; None without a volume."""
         if isinstance(volume_name, str):
             self.volume = open_store(volume_url(volume_name, volumes), **(store_options or {}))
         else:
             self.volume = volume_name
-        self._folder = None if self.volume is None else _FOLDER  # where the files of the volume are in the sandbox
+        self._folder = None if self.volume is None else _FOLDER
 
     def start(self) -> None:
         """Start the sandbox. Idempotent."""
@@ -139,16 +139,18 @@ class Interpreter:
         self.shutdown()
 
     def execute(self, code: str, variables: Mapping[str, Any] | None = None) -> str | FinalOutput:
-        """Run code. Returns the submitted value, or else the printed text, with the traceback if it failed. `variables`
-        go into its namespace: plain data as it is, anything else as its `str`. Raises TypeError for a lazy text, which
-        `context=` and `names=` of `Interpreter` take."""
+        """Run code. Returns what it submitted, else what it printed, with the traceback if it raised.
+
+        `variables`: new variables for the code: plain data as it is, anything else as its `str`. Raises TypeError for a
+        lazy text (give it to `Interpreter` as `names=`), ValueError for a name that is not an identifier.
+        """
         out, err = self._run_code(code, variables)
         if self._submitted is not None:
             return FinalOutput(self._submitted)
         return "\n".join(item for item in (_summarize(out).rstrip("\n"), err.rstrip("\n")) if item)
 
     def _run_code(self, code: str, variables: Mapping[str, Any] | None) -> tuple[str, str]:
-        """Run code; returns what it printed, and its traceback."""
+        """Run code. Returns what it printed, and its traceback."""
         arguments = {}
         for name, value in (variables or {}).items():
             if not name.isidentifier():
@@ -161,7 +163,8 @@ class Interpreter:
         return self._run("run")
 
     def reload(self) -> None:
-        """Load the files of the volume from the store again, including files of other interpreters."""
+        """Copy the files of the volume to the sandbox again, to see changes by others (1 LIST, 1 GET for each file).
+        Raises OSError."""
         if self.volume is not None and self._runner is not None:
             _, err = self._run("load")
             if err:
@@ -170,9 +173,9 @@ class Interpreter:
     def upload_to_volume(
         self, local_dirs: Mapping[str, str] | None = None, local_files: Mapping[str, str] | None = None
     ) -> list[str]:
-        """Put folders and files of this machine on the volume. Returns the paths that were written: files that are
-        unchanged there are not. Links in a folder that lead out of it are left out, and a warning names them. Raises
-        `ValueError` without a volume, `OSError`."""
+        """Copy folders and files of this machine to the volume, by local path -> path there. Returns the paths of files
+        that were new or different. Links that lead out of their folder are left out, and a warning names them. Raises
+        `OSError`, and `ValueError` without a volume."""
         if self.volume is None:
             raise ValueError("No volume_name configured on this interpreter: pass volume_name= to Interpreter.")
         stored_sizes = {info.key: info.size_bytes for info in self.volume.list()}
@@ -188,12 +191,12 @@ class Interpreter:
         return written
 
     def _read_local(self, folders: Mapping[str, str], files: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
-        """The data of files of this machine, with their paths on the volume."""
+        """Yield the files of this machine: the path on the volume, and the data."""
         for local in folders:
             if not Path(local).is_dir():
                 raise NotADirectoryError(f"there is no folder {local} to upload")
         for local, remote in files.items():
-            with open_file(local) as file:  # a pipe is refused, and not waited for
+            with open_file(local) as file:  # which refuses a pipe: reading it could wait forever
                 yield remote, file.read()
         for local, remote in folders.items():
             folder = Folder(local)
@@ -204,12 +207,14 @@ class Interpreter:
                 warnings.warn(f"{local}: {describe_left_out(folder.left_out)}", stacklevel=3)
 
     def _run(self, method: str) -> tuple[str, str]:
+        """Call a method of the worker's namespace. Returns what it printed, and its traceback."""
         self.start()
         assert self._runner is not None
         result = self._runner.run(_CELL % (self._folder, method))
         return result.stdout, result.stderr
 
     def _all_names(self) -> dict[str, object]:
+        """The names of the runner: those of the code, and functions that serve `WorkerNamespace`."""
         functions: dict[str, object] = {
             "_interpreter_call": self._call,
             "_interpreter_code": lambda: self._code,
@@ -233,18 +238,18 @@ class Interpreter:
         self._submitted = fields or {"output": values[0] if len(values) == 1 else values}
 
     def _key(self, path: str) -> str:
-        """The key in the store for a path on the volume. The store refuses a key that leads out of it."""
+        """The key of a path on the volume. The store refuses one that leads out of it."""
         return "/".join(part for part in path.removeprefix(f"{_FOLDER}/").split("/") if part)
 
 
 def sanitize_key(key: str) -> str:
-    """A key as a file name: letters, digits and `-_.` stay, all else becomes `_`; an empty key becomes `unnamed`. Two
-    keys may get the same name (`a/b`, `a_b`). `monocontext.memory` keeps keys apart."""
+    """A key as a file name: anything but letters, digits and `-_.` becomes `_`, an empty key `unnamed`. Two keys may
+    get the same name (`a/b`, `a_b`); `monocontext.memory` keeps them apart."""
     return "".join(item if item.isalnum() or item in "-_." else "_" for item in key) or "unnamed"
 
 
 def get_default_volume_name() -> str:
-    """`rlm-data-{user}-{folder}`, of the current user and folder."""
+    """`rlm-data-USER-FOLDER`, of the current user and working directory."""
     parts = (re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-") for part in (getpass.getuser(), Path.cwd().name))
     return "-".join(["rlm-data", *(part or "none" for part in parts)])
 
@@ -252,16 +257,17 @@ def get_default_volume_name() -> str:
 def create_interpreter(
     timeout: float = 600, volume_name: str | None = None, auto_volume: bool = True, **options: Any
 ) -> Interpreter:
-    """An interpreter, by default with the volume of this user and folder."""
+    """An interpreter, by default with the volume `get_default_volume_name()`. `options`: keywords of `Interpreter`."""
     name = volume_name or (get_default_volume_name() if auto_volume else None)
     return Interpreter(volume_name=name, timeout=timeout, **options)
 
 
 def _refuse(prompt: object) -> str:
-    raise LLMError("this interpreter has no language model: Interpreter(sub_lm=...) gives it one")
+    raise LLMError("this interpreter has no language model: pass Interpreter(sub_lm=...)")
 
 
 def _summarize(out: str) -> str:
+    """An output, or a summary of a long one."""
     if len(out) <= STDOUT_CHARACTERS:
         return out
     lines = len(out.splitlines())

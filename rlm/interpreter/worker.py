@@ -1,6 +1,6 @@
-"""Run an interpreter's code in a worker, in a namespace of its own, and send changed files to the host.
+"""The worker's side of an interpreter: run its code in a namespace of its own, and send changed files to the host.
 
-Imports nothing that writes to stores: a worker may lack it.
+Imports nothing that writes to stores, since a worker may not have it.
 """
 
 from __future__ import annotations
@@ -18,40 +18,43 @@ from typing import Any, NoReturn
 from rlm.context.lazy import lazy_texts
 from rlm.runners.local import cell_traceback
 
-HOST_PREFIX = "_interpreter_"  # before the name of a function that serves `WorkerNamespace`
-OWN_PREFIX = "_own_"  # before a name of the code, where the runner has a name of its own (`context`, say)
+HOST_PREFIX = "_interpreter_"  # of functions that serve `WorkerNamespace`
+OWN_PREFIX = "_own_"  # of names for the code, since the runner has some of its own, such as `context`
 
 
 class Submitted(BaseException):
-    """Ends the code. It is not an `Exception`, since `except Exception` would catch it."""
+    """Ends the code with a result. Not an `Exception`, which the code's `except Exception` would catch."""
 
 
 class WorkerNamespace:
-    """The namespace of an interpreter, and its volume: the files below `folder`. Functions of the `host` whose names
-    begin with `HOST_PREFIX` serve this class, the others are for the code."""
+    """The namespace of an interpreter, and the files of its volume."""
 
     def __init__(self, host: Mapping[str, Callable[..., Any]], given_builtins: Any, folder: str | None) -> None:
+        """- `host`: functions of the host; those whose names begin with `HOST_PREFIX` serve this class
+        - `given_builtins`: the runner's, for the code
+        - `folder`: the root of the volume; None without a volume
+        """
         self._host = host
         self._folder = folder
-        self._synced: dict[str, tuple[int, int]] = {}  # time and size of each file at the last load or save
+        self._synced: dict[str, tuple[int, int]] = {}  # `_files` at the last load or save
         self._executions = itertools.count(1)
-        self._tools: set[str] = set()  # the tools that have a function in the namespace
+        self._tools: set[str] = set()  # the names of the tools that are in the namespace
         if folder:
             os.makedirs(os.path.realpath(folder), exist_ok=True)  # the sandbox may have made it a link to nothing
             self.load()
-        for_code = {name: value for name, value in host.items() if not name.startswith(HOST_PREFIX)}
+        own_names = {name: value for name, value in host.items() if not name.startswith(HOST_PREFIX)}
         self.namespace: dict[str, Any] = {
             "__name__": "__main__", "__builtins__": given_builtins, "SUBMIT": _submit,
             "save_to_volume": self.save_to_volume, "load_from_volume": self.load_from_volume,
-            **{name.removeprefix(OWN_PREFIX): value for name, value in for_code.items()},
+            **{name.removeprefix(OWN_PREFIX): value for name, value in own_names.items()},
         }  # fmt: skip
-        # The runner's builtins include those of the patch already.
-        for part in lazy_texts(list(host.values())):
-            names = part.repl_namespace().names
+        # The runner has patched its builtins for lazy texts; the other patched names are added here.
+        for text in lazy_texts(list(host.values())):
+            names = text.repl_namespace().names
             self.namespace |= {name: value for name, value in names.items() if not hasattr(builtins, name)}
 
     def run(self) -> None:
-        """Run the code that the host sent, then send back its result and the files that it changed."""
+        """Run the code that the host has for this worker, then send back its result and the files that it changed."""
         code, variables, tools = self._host["_interpreter_code"]()
         self.namespace.update(variables)
         self.namespace.update({name: self._make_tool(name) for name in tools if name not in self._tools})
@@ -75,20 +78,20 @@ class WorkerNamespace:
         return tool
 
     def load(self) -> None:
-        """Replace the files by those of the host."""
+        """Replace the files in the folder by those of the host."""
         files = dict(self._host["_interpreter_files"]()) if self._folder else {}
         for path in self._files().keys() - files:
             os.unlink(f"{self._folder}/{path}")
         for path in files:
             full = f"{self._folder}/{path}"
             os.makedirs(os.path.dirname(full), exist_ok=True)
-            data = self._host["_interpreter_get"](path)  # first: a file that a failure left empty would be sent back
+            data = self._host["_interpreter_get"](path)  # before `open`: after a failure, an empty file would be saved
             with open(full, "wb") as file:
                 file.write(data)
         self._synced = self._files()
 
     def save(self) -> None:
-        """Send changes since the last load or save to the host."""
+        """Send the files that changed since the last load or save to the host."""
         current = self._files()
         for path, state in current.items():
             if self._synced.get(path) != state:
@@ -100,7 +103,7 @@ class WorkerNamespace:
 
     def _files(self) -> dict[str, tuple[int, int]]:
         """The modification time in nanoseconds and the size in bytes of each file, by its path below the folder. Raises
-        OSError for a folder that cannot be read: its files are there, and must not count as deleted."""
+        OSError for a folder that cannot be read, whose files must not count as deleted."""
         if not self._folder:
             return {}
         states = {}
@@ -112,7 +115,7 @@ class WorkerNamespace:
         return states
 
     def save_to_volume(self, path: str, content: str) -> str:
-        """Write a text. Returns the full path, or `[error: ...]` for a path outside of the volume."""
+        """Write a text file. Returns its full path, or `[error: ...]` for a path outside of the volume."""
         try:
             full = self._resolve(path)
         except ValueError as error:
@@ -123,7 +126,8 @@ class WorkerNamespace:
         return full
 
     def load_from_volume(self, path: str, default: str | None = None, *, strict: bool = False) -> str:
-        """Read a text. If there is none: `default`, FileNotFoundError with `strict`, or else `[error: ...]`."""
+        """Read a text file. If there is none, returns `default` if it is given, else `[error: ...]`; with `strict`
+        raises FileNotFoundError instead of the latter."""
         try:
             full = self._resolve(path)
             if os.path.isfile(full):
@@ -139,9 +143,9 @@ class WorkerNamespace:
         return f"[error: {problem}]"
 
     def _resolve(self, path: str) -> str:
-        """The full path. Raises ValueError for a path outside of the volume."""
+        """The full path of a path on the volume. Raises ValueError for one outside of it."""
         if self._folder is None:
-            raise ValueError("no volume mounted at /data: Interpreter(volume_name=...) mounts one")
+            raise ValueError("no volume mounted at /data: pass Interpreter(volume_name=...)")
         if not path or not path.strip():
             raise ValueError("volume path cannot be empty: name a file such as notes/a.txt")
         full = os.path.normpath(os.path.join(self._folder, path))

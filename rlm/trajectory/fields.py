@@ -1,6 +1,7 @@
-"""Read fields of a trajectory's lines, which other programs or an attacker may have written; merge their ranges.
+"""Read fields of a trajectory's lines leniently, and merge ranges. `decoding` is the strict reader.
 
-Every value is checked: an invalid number becomes None, and a value that should be text but is not becomes JSON.
+Other programs may have written the lines, or an attacker. Every value is checked: an invalid number becomes None, and a
+value in place of a text becomes its JSON.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ Number = TypeVar("Number", int, float)
 
 
 def union(ranges: Iterable[tuple[Number, Number]], gap: int = 0) -> list[tuple[Number, Number]]:
-    """The ranges in order and without overlaps; ranges at most `gap` characters apart are joined."""
+    """The ranges in order and without overlaps. Ranges at most `gap` apart are joined."""
     merged: list[tuple[Number, Number]] = []
     for start, stop in sorted(ranges):
         if merged and start <= merged[-1][1] + gap:
@@ -26,7 +27,8 @@ def union(ranges: Iterable[tuple[Number, Number]], gap: int = 0) -> list[tuple[N
 
 
 def ranges(block: Mapping[str, Any], name: str = "ranges") -> list[Range] | None:
-    """The ranges that a recorded cell read, or received (`name="handed"`), merged; None if they are not recorded."""
+    """The merged ranges of characters that a cell read, or those that it received (`name="handed"`); None if they are
+    not recorded."""
     recorded = mapping(block.get("result")).get(name)
     if not isinstance(recorded, list):
         return None

@@ -1,4 +1,4 @@
-"""Read the lines of a trajectory as they are written, from a file that grows or is replaced."""
+"""Read the lines of a trajectory while it is being written: its file grows, or is replaced by another run."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from rlm.trajectory.fields import Range, union
 from rlm.trajectory.trajectory import partial_of
 from rlm.view import rows
 
-QUIET_SECONDS = 60  # a run that has written nothing for this long may have been broken off; most replies take less
+QUIET_SECONDS = 60  # a run that has written nothing for this long may have been interrupted: most replies take less
 
 
 @dataclass(slots=True)
 class _KnownLines:
-    """What is known of the file; a file that replaces it begins anew."""
+    """What has been read of one file."""
 
-    head: bytes | None = None  # the first line, by which a replaced file is known
-    end: int = 0  # the offset after the last line that was read
+    head: bytes | None = None  # the first line; if it changes, the file was replaced
+    end: int = 0  # the offset in bytes after the last line that was read
     metadata: dict[str, Any] = field(default_factory=dict)
     rows: list[dict[str, Any]] = field(default_factory=list)
     turns: list[tuple[int, int]] = field(default_factory=list)  # offset and length of each turn's line, in bytes
-    ranges: list[Range] | None = None  # those that cells have read; None while no cell reports any
+    ranges: list[Range] | None = None  # the characters that cells have read; None while no cell reports any
 
 
 class RowFeed:
-    """Rows of one trajectory. Details stay on disk and are read on request. Safe for use by many threads."""
+    """The rows of one trajectory. Details are read from the file on request. Safe for use by many threads."""
 
     def __init__(self, path: Path) -> None:
         """`path`: the file. Raises TrajectoryError if it is missing, or is not a trajectory."""
         self.path = path
         self._lock = threading.Lock()
-        self._generation = 0  # how often the file was replaced
+        self._generation = 0  # how often the file has been replaced
         self._known = _KnownLines()
         self.state()
 
     def state(self, first: int = 0, generation: int | None = None) -> dict[str, Any]:
-        """The metadata, the rows from number `first` on, how many characters were read, and the status of the run.
-        `generation`: that of the rows that the reader has; if the file was replaced since, it gets all rows."""
+        """The metadata, the rows from number `first` on, the number of characters read, and the status of the run.
+        `generation`: that of the rows which the caller has; if the file has been replaced since, it gets all rows."""
         with self._lock:
             self._read_new_lines()
             known = self._known
@@ -58,8 +58,8 @@ class RowFeed:
             }  # fmt: skip
 
     def turn(self, number: int, generation: int | None = None) -> dict[str, Any]:
-        """The details of turn `number`, from 0. A number after the last is that of the turn in progress. Raises
-        TrajectoryError if the file is not the one of `generation` any more."""
+        """The details of turn `number`, from 0; after the last, those of the turn in progress. Raises TrajectoryError
+        if the file of `generation` has been replaced."""
         with self._lock:
             self._check_generation(generation)
             if number < len(self._known.turns):
@@ -76,13 +76,13 @@ class RowFeed:
             return rows.prompt_messages(self._read_line(number)) if number < len(self._known.turns) else []
 
     def _check_generation(self, generation: int | None) -> None:
-        """Read new lines, which notices a replaced file. Raises TrajectoryError for an older generation."""
+        """Read new lines. Raises TrajectoryError if the file of `generation` has been replaced."""
         self._read_new_lines()
         if generation not in (None, self._generation):
-            raise TrajectoryError(f"{self.path} has another run now than the page shows: reload the page")
+            raise TrajectoryError(f"{self.path} was replaced by another run: reload the page")
 
     def _read_new_lines(self) -> None:
-        """Read what was written since; if the file was replaced, all of it."""
+        """Read what has been written since the last time; if the file has been replaced, all of it."""
         try:
             with self.path.open("rb") as file:
                 if self._known.head is not None and file.readline() != self._known.head:
@@ -95,7 +95,7 @@ class RowFeed:
             raise TrajectoryError(f"{self.path} cannot be read: {exc.strerror}") from exc
 
     def _add_lines(self, file: BinaryIO) -> None:
-        """Add the complete lines after the last known one. An incomplete last line waits for the next time."""
+        """Read the complete lines after the last known one. An incomplete last line is left for the next time."""
         known = self._known
         file.seek(known.end)
         for raw in file:
@@ -137,7 +137,7 @@ class RowFeed:
             return self._parse(file.read(length), f"line {number + 2}")
 
     def _read_partial(self) -> list[dict[str, Any]]:
-        """The records of the turn in progress. A turn that has its line already is not in progress."""
+        """The records of the calls of the turn in progress."""
         partial = partial_of(self.path)
         results: list[dict[str, Any]] = []
         try:
@@ -147,24 +147,25 @@ class RowFeed:
         for raw in data[: data.rfind(b"\n") + 1].splitlines():
             try:
                 record = self._parse(raw, f"a line of {partial.name}")
-            except TrajectoryError:  # it is being written anew: the next call finds it whole
+            except TrajectoryError:  # the file is being replaced: the next call will find it complete
                 break
-            if record.get("iteration") == len(self._known.turns) + 1:
+            if record.get("iteration") == len(self._known.turns) + 1:  # else the turn has its line already
                 results.append(record)
         return results
 
     def _status(self) -> dict[str, Any]:
-        """The status of the run: `ended`, `running`, or `quiet` when nothing was written for a while."""
+        """The status of the run: `ended`, `running`, or `quiet` if nothing was written for `QUIET_SECONDS`."""
         last = self._known.rows[-1] if self._known.rows else None
         if last and (last["reason"] or last["answer"] is not None):
             return {"status": "ended"}
-        written = self.path.stat().st_mtime
-        with suppress(FileNotFoundError):  # there is one during each turn
-            written = max(written, partial_of(self.path).stat().st_mtime)
-        silent = max(0.0, time.time() - written)
+        changed_at = self.path.stat().st_mtime
+        with suppress(FileNotFoundError):  # the partial file exists only during a turn
+            changed_at = max(changed_at, partial_of(self.path).stat().st_mtime)
+        silent_seconds = max(0.0, time.time() - changed_at)
         records = self._read_partial()
         return {
-            "status": "running" if silent < QUIET_SECONDS else "quiet", "silent_seconds": round(silent, 1),
+            "status": "running" if silent_seconds < QUIET_SECONDS else "quiet",
+            "silent_seconds": round(silent_seconds, 1),
             "replied": any(record.get("type") == "reply" for record in records),
             "calls": sum(1 for record in records if record.get("type") != "reply"),
         }  # fmt: skip

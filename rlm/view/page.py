@@ -1,4 +1,4 @@
-"""Build the page of a run; serve it with its data, or write both to a file."""
+"""Build the page of a run, and serve it or write it to a file, with its data."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def find_trajectory(run: str) -> Path:
 
 
 def export(feed: RowFeed, target: Path) -> None:
-    """Write a page with all turns so far, which needs no server, and the first prompt, which later ones repeat. Raises
-    OSError, and RLMError if the target is the trajectory itself."""
+    """Write a page that needs no server, with all turns so far and the prompt of the first, which later ones repeat.
+    Raises OSError, and RLMError if the target is the trajectory itself."""
     if target.exists() and target.samefile(feed.path):
         raise RLMError(f"{target} is the trajectory itself: give another file to export to")
     state = feed.state()
     generation, still_running = state["generation"], state["live"]["status"] != "ended"
-    turns = len(state["rows"]) + (1 if still_running else 0)  # the last one has no row yet
+    turns = len(state["rows"]) + (1 if still_running else 0)  # the turn in progress has no row yet
 
     def data() -> Iterator[str]:
         yield data_block("state", state)

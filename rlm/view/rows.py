@@ -1,7 +1,7 @@
-"""Convert lines of a trajectory for the page: a small row for each turn, and all of its details on request.
+"""Convert lines of a trajectory for the page: into a small row for each turn, and into its details on request.
 
-Lines may come from other writers, or be forged. Every value is checked, so that the page gets fields of the right
-types: an invalid number becomes None, and a value in place of a text becomes its JSON.
+Other programs may have written the lines, or an attacker. Every value is checked, so that the page gets fields of the
+right types: an invalid number becomes None, and a value in place of a text becomes its JSON.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from typing import Any
 
 from rlm.trajectory.fields import count, items, mapping, number, ranges, text, union
 
-_LINE_CHARACTERS = 160  # the most characters of a first line of code in a list
-MAP_STEPS = 4096  # the map is this many steps wide: ranges less than a step apart are joined
+_LINE_CHARACTERS = 160  # the longest line of code in a row
+MAP_STEPS = 4096  # the width of the map of the text: ranges less than a step apart are joined
 _MOST_SOURCES, _MOST_RANGES = 200, 1_000  # a forged file must not fill the page
 _MOST_DEPTH = 20  # a forged file may nest child runs deeper, and must not exhaust the stack
 
 
 def texts(record: Mapping[str, Any], *names: str) -> dict[str, str]:
-    """The fields of these names, each as text."""
+    """The fields of a record that have these names, as text."""
     return {name: text(record.get(name)) for name in names}
 
 
 def metadata(line: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts about the run that the page shows, from its metadata line."""
+    """What the page shows of a metadata line."""
     context, kwargs, budget = (mapping(line.get(name)) for name in ("context", "backend_kwargs", "budget"))
     return {
         **texts(line, "query", "timestamp", "sub_model"),
@@ -40,8 +40,8 @@ def metadata(line: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def turn_row(line: Mapping[str, Any], previous_end: float, chars: int) -> dict[str, Any]:
-    """The numbers of a turn. Times are in seconds from the start of the run; a recorded clock that restarts, or is
-    missing, continues at `previous_end`. `chars` is the length of the text."""
+    """The row of a turn. Times are in seconds from the start of the run: if the recorded clock restarts or is missing,
+    the turn starts at `previous_end`. `chars`: the length of the text."""
     blocks = [mapping(block) for block in items(line.get("code_blocks"))]
     run_seconds = sum(number(mapping(block.get("result")).get("execution_time")) or 0.0 for block in blocks)
     start, shift = _start_and_shift(line, previous_end)
@@ -70,17 +70,17 @@ def turn_row(line: Mapping[str, Any], previous_end: float, chars: int) -> dict[s
 
 
 def _start_and_shift(line: Mapping[str, Any], previous_end: float) -> tuple[float, float]:
-    """The start of a turn, and what to add to its recorded times, both in seconds."""
+    """The start of a turn, and the shift to add to its recorded times, both in seconds."""
     recorded_start = number(line.get("start_seconds"))
     if recorded_start is None:
         return previous_end, 0.0
-    # A clock that goes back has restarted; recorded times may overlap by the time that writing a line takes.
+    # A clock that goes back has restarted. Turns may overlap by the time in which a line is written.
     start = previous_end if recorded_start < previous_end - 0.001 else recorded_start
     return start, start - recorded_start
 
 
 def turn_details(line: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
-    """What the page shows of an opened turn. `depth` counts the child runs around it."""
+    """The details of a turn. `depth`: the number of child runs around it."""
     sources = items(line.get("sources"))
     return {
         **texts(line, "response", "thinking", "notice"),
@@ -108,7 +108,7 @@ def prompt_messages(line: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def call_details(record: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
-    """All fields of a sub-call, with the turns of its child run if there was one."""
+    """The details of a sub-call, with the turns of its child run. `depth`: the number of child runs around it."""
     into, out = _tokens(record)
     turns = items(record.get("iterations")) if depth < _MOST_DEPTH else []
     return {
@@ -124,7 +124,7 @@ def call_details(record: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
 
 
 def first_line(code: str) -> str:
-    """The first line that is not blank, a fence or an import; else the first import. At most 160 characters."""
+    """The first line that is not blank, a fence or an import, else the first import; cut to 160 characters."""
     lines = [line.strip() for line in code[:4_000].splitlines()]
     lines = [line for line in lines if line and not line.startswith("```")]
     no_imports = [line for line in lines if not line.startswith(("import ", "from "))]
@@ -132,7 +132,7 @@ def first_line(code: str) -> str:
 
 
 def _cell_row(block: Mapping[str, Any], earliest_start: float, shift: float, chars: int) -> dict[str, Any]:
-    """The numbers of a cell. `shift` is added to recorded times; without them the cell starts at `earliest_start`."""
+    """The row of a cell. `shift`: to add to recorded times. `earliest_start`: its start if none is recorded."""
     result = mapping(block.get("result"))
     seconds, io = mapping(result.get("seconds")), mapping(result.get("io"))
     ahead = mapping(result.get("ahead"))
@@ -163,13 +163,13 @@ def _cell_row(block: Mapping[str, Any], earliest_start: float, shift: float, cha
 
 
 def _spans(calls: list[Mapping[str, Any]], shift: float) -> list[tuple[float, float]]:
-    """The times, each a start and an end, in which at least one sub-call ran."""
+    """The spans of time, each a start and an end, in which at least one sub-call was in progress."""
     times = [(number(record.get("start_seconds")), number(record.get("execution_time"))) for record in calls]
     return union((start + shift, start + shift + seconds) for start, seconds in times if start is not None and seconds)
 
 
 def _tokens(record: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """Input and output tokens of a sub-call, as we or rlms record them."""
+    """The input and output tokens of a sub-call, in our fields or in those of rlms; None if unknown."""
     into, out = count(record.get("prompt_tokens")), count(record.get("completion_tokens"))
     models = mapping(mapping(record.get("usage_summary")).get("model_usage_summaries")).values()
     if into is None and models:

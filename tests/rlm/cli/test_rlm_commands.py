@@ -43,7 +43,7 @@ def test_chat_answers_in_a_row_over_one_namespace(endpoint: Any, notes: Path) ->
     said = result.stderr
     assert said.splitlines()[0] == RIGHTS
     assert len(re.findall(r"1 turns, 1 calls, 11 tokens in, 7 out, \$0\.000\d", said)) == 3
-    assert "No command /nonsense" in said
+    assert "There is no command /nonsense" in said
     assert "/quit" in said
     assert len(asked) == 3
 

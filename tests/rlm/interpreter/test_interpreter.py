@@ -109,7 +109,7 @@ def test_a_lazy_text_comes_by_itself(tmp_path: Path) -> None:
 def test_without_a_volume_and_a_model() -> None:
     with Interpreter(timeout=30) as interp:
         assert "this interpreter has no language model: Interpreter(sub_lm=" in str(interp.execute("llm_query('a')"))
-        problem = "no volume mounted at /data: Interpreter(volume_name=...) mounts one"
+        problem = "no volume mounted at /data: pass Interpreter(volume_name=...)"
         assert interp.execute("print(load_from_volume('a'))") == f"[error: {problem}]"
         interp.reload()
         with pytest.raises(ValueError, match="No volume_name configured"):
