@@ -75,7 +75,7 @@ def test_another_run_in_the_same_file_begins_anew(tmp_path: Path) -> None:
     write(path, head(timestamp="2026-11-23", query="a longer first line"), line(1, response="new"), line(2), line(3))
     assert (feed.turn(0)["response"], feed.turn(2)["turn"]) == ("new", 3)
     for read in (feed.turn, feed.prompt):
-        with pytest.raises(TrajectoryError, match="has another run now"):
+        with pytest.raises(TrajectoryError, match="was replaced by another run"):
             read(1, before["generation"])
     state = feed.state(2, before["generation"])
     assert state["generation"] != before["generation"]
