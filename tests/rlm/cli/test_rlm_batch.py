@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -111,10 +112,10 @@ def test_what_failed_is_said_and_asked_again_by_the_same_call(tmp_path: Path) ->
     assert len(rows(out)) == 5
 
 
-@pytest.mark.parametrize("end", [LLMError("down"), None])
-def test_a_question_that_failed_or_met_a_limit_goes_on_without_paying_again(tmp_path: Path, end: Any) -> None:
+@pytest.mark.parametrize("end", [(LLMError("down"), 9, "down"), (None, 1, "max_calls"), (KeyboardInterrupt(), 9, None)])
+def test_a_question_that_failed_met_a_limit_or_was_broken_off_pays_nothing_twice(tmp_path: Path, end: Any) -> None:
     """Its first turn is asked once, and counts once in what the batch has spent."""
-    turns, failures = list[int](), [end]
+    turns, failures = list[int](), [end[0]]
 
     def script(messages: Any) -> str:
         turns.append(len(conversation(messages)))
@@ -124,11 +125,11 @@ def test_a_question_that_failed_or_met_a_limit_goes_on_without_paying_again(tmp_
 
     out = tmp_path / "out.jsonl"
     run = partial(run_batch, questions(1), out, make(script, max_retries=0), "text", at_once=1)
-    [row], spent = run(budget=Budget(calls=1 if end is None else 9))
-    assert (row.get("error"), row.get("reason")) == (("down", None) if end else (None, "max_calls"))
-    assert spent["calls"] == 1
+    with suppress(KeyboardInterrupt):
+        [row], spent = run(budget=Budget(calls=end[1]))
+        assert (row.get("error") or row["reason"], spent["calls"]) == (end[2], 1)
     [row], spent = run(budget=Budget(calls=2))
-    assert (row["answer"], spent["calls"], turns.count(1)) == ("1", 2, 1)
+    assert (row["answer"], row["iterations"], spent["calls"], turns.count(1)) == ("1", 2, 2, 1)
     assert run()[1] == spent
 
 
@@ -174,23 +175,6 @@ def test_the_command_answers_and_says_what_it_did(tmp_path: Path, endpoint: Any,
     assert [row["answer"] for row in rows(out)] == ["fine"] * 3
     nothing = cli.invoke(app, ["batch", os.devnull, *args])
     assert (nothing.exit_code, f"rlm: {os.devnull} contains no question: " in nothing.stderr) == (2, True)
-
-
-def test_a_question_that_was_broken_off_pays_nothing_twice(tmp_path: Path) -> None:
-    """It is broken off by an error that is no result, as a kill is, while its second turn is asked."""
-    out, calls = tmp_path / "out.jsonl", list[int]()
-
-    def script(messages: Any) -> str:
-        calls.append(len(conversation(messages)))
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return "```repl\nx = 1\n```" if calls[-1] == 1 else echo(messages)
-
-    with pytest.raises(KeyboardInterrupt):
-        run_batch(questions(1), out, make(script), "text")
-    [row] = run_batch(questions(1), out, make(script), "text")[0]
-    assert calls.count(1) == 1
-    assert (row["answer"], row["iterations"]) == ("what is 1: text", 2)
 
 
 def test_a_question_that_a_thread_of_a_broken_off_batch_still_answers_is_paid_once(tmp_path: Path) -> None:
