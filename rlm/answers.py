@@ -1,8 +1,4 @@
-"""Find the answer that a reply gives in words, not by code.
-
-`WrittenAnswers` has three methods, each more lenient than the one before: `read` for a reply in any turn, `find_forced`
-for the reply to the last call, which demands an answer, and `find_partial` for a run that ends without that call.
-"""
+"""Find the answer that a reply gives in words: in any turn, when the last call demands one, or when no call is left."""
 
 from __future__ import annotations
 
@@ -28,26 +24,22 @@ _NO_ANSWER = (faults.TAKEN_BACK, faults.TO_COME)  # the model itself says that i
 _FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})\w*[ \t]*$", re.MULTILINE)  # "```python", "~~~"; not "``` x = 1"
 _BEFORE_ANSWER = re.compile(r"[ \t]+(?=(?:FINAL|FINAL_VAR|SUBMIT)\([^\n]*\)[*_`. \t]*$)", re.MULTILINE)
 """The space before an answer that ends its line: in "So it is FINAL(3).", but not in "FINAL(3) is it"."""
-_LETTER_OR_DIGIT = re.compile(r"[^\W_]")
-_HTML_TAG = re.compile(r"<[^<>\n]*>")  # also a mark of a model's template, such as "</s>"
+_MARK = re.compile(r"<[^<>\n]*>")  # an HTML tag, or a mark of a model's template, such as "</s>"
 
 
 class WrittenAnswer(NamedTuple):
-    """What an answer in words came to: either field is None."""
+    """The result of reading an answer in words. One of the fields is None."""
 
     answer: str | None
-    notice: str | None
-    """Why the answer was refused, for the model."""
+    notice: str | None  # for the model: why the answer was refused
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenAnswers:
     """Finds the answers that replies give in words. Runs no code of the model, but looks up and formats variables."""
 
-    runner: Runner
-    """Has the variables that an answer may name."""
-    tools: Collection[str]
-    """The names of the custom tools."""
+    runner: Runner  # has the variables that an answer may name
+    tools: Collection[str]  # the names of the custom tools
 
     def read(self, final: TextFinal, messages: Sequence[Message], is_alone: bool) -> WrittenAnswer:
         """The answer that `final` gives, or the value of the variable that it names; else a notice for the model.
@@ -69,8 +61,7 @@ class WrittenAnswers:
         return WrittenAnswer(final.text, None)
 
     def find_forced(self, parsed: ParsedReply, step: Step, has_raised: bool) -> str | None:
-        """The answer in the reply to the last call, else the words of that reply; None if it has neither. `has_raised`:
-        whether its code raised."""
+        """The answer in the reply to the last call, else its words; None without any. `has_raised`: its code has."""
         if parsed.fault in _NO_ANSWER:
             return parsed.own_text.strip()
         for reading in _readings(parsed, step.reply.thinking):
@@ -87,8 +78,7 @@ class WrittenAnswers:
         return _answer_words(parsed) or None
 
     def find_partial(self, messages: Sequence[Message], newest: ParsedReply) -> str:
-        """The best answer so far, when no call is left: the draft in `answer`, else the last words of the model; empty
-        if there are none. An output is never an answer."""
+        """The best answer when no call is left: the draft in `answer`, else the last words of the model, if any."""
         draft = self.runner.run(prompts.GIVE_DRAFT_CODE).final_answer
         if draft:
             return draft
@@ -137,18 +127,15 @@ def _readings(parsed: ParsedReply, thinking: str) -> list[ParsedReply]:
 
 def _words_around(final: TextFinal, reply: str) -> str:
     """The words of a reply around an answer that does not count; empty if they are code, only marks, or announce it."""
-    start, stop = final.span
-    rest = (reply[:start] + reply[stop:]).strip()
+    rest = (reply[: final.span[0]] + reply[final.span[1] :]).strip()
     parsed = parse_reply(rest)
     is_code = bool(parsed.blocks or parsed.final or parsed.fault) or "```" in rest
-    is_announcement = rest.endswith(":")
-    has_words = _LETTER_OR_DIGIT.search(_HTML_TAG.sub("", rest)) is not None
-    return rest if has_words and not is_code and not is_announcement else ""
+    has_words = re.search(r"[^\W_]", _MARK.sub("", rest)) is not None
+    return rest if has_words and not is_code and not rest.endswith(":") else ""
 
 
 def _answer_words(reply: ParsedReply) -> str:
-    """The words of a reply without code, or sentences that it fenced as code. Empty if they contain an answer, since
-    that was refused."""
+    """The words of a reply, or sentences that it fenced as code; empty if they contain an answer, which was refused."""
     sentences = [block.code for block in reply.blocks if not (re.search(r"[=(\[]", block.code) or compiles(block.code))]
     words = "\n".join(sentences).strip() if reply.blocks else reply.words
     return "" if parse_reply(words).final else words

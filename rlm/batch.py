@@ -1,8 +1,8 @@
 """Answer many questions over one context, several at once, within one budget; the same call resumes after a kill.
 
-Each question that ends appends one line to `OUT`. The folder `OUT.runs` has a lock against a second batch. It also has,
-for each question without an answer, a trajectory, from which the next try continues without paying for a call again,
-and a lock: a thread or a worker that has outlived its batch may still answer the question.
+Each question that ends appends one line to `OUT`. The folder `OUT.runs` has a lock against a second batch and, for each
+question without an answer, a trajectory, from which the next try continues without paying for a call again, and a
+lock: a thread or a worker that has outlived its batch may still answer it.
 """
 
 from __future__ import annotations
@@ -29,9 +29,8 @@ from rlm.rlm import RLM
 from rlm.trajectory.recording import Recording
 
 Result = dict[str, Any]
-"""A line of `OUT`: `id`, `question`, the fields of a `Completion` or `error`, and `spent`: the calls, tokens and known
-dollars of its trajectory. `continued`: whether an earlier try began that trajectory, so that `spent` includes its cost.
-"""
+"""A line of `OUT`: `id`, `question`, the fields of a `Completion` or `error`, and `spent`, the calls, tokens and known
+dollars of its trajectory; of all tries, if it is `continued` from an earlier one."""
 Answerer = Callable[[str, Path, Budget], Result]
 """Answers a question within a budget, and records its run at a path: `answer_question` about one context."""
 
@@ -93,8 +92,8 @@ def run_batch(
 
 
 def answer_question(rlm: RLM, context: object, question: str, path: Path, budget: Budget) -> Result:
-    """Answer a question, or continue the run that the trajectory at `path` records. Returns its result; a failure is a
-    result too. Waits while another thread or process answers the same question. Raises RunnerUnavailable."""
+    """Answer a question, or continue its run that is recorded at `path`. Returns the result, which may be a failure.
+    Waits while another thread or process answers the question. Raises RunnerUnavailable."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(path.with_suffix(".lock")):
         is_continued = path.exists()
@@ -120,8 +119,7 @@ class _Batch:
         self.runs = out.with_name(out.name + ".runs")  # the folder of the lock and of the trajectories
         self.runs.mkdir(parents=True, exist_ok=True)
         self.results: dict[str, Result] = {}  # the last result of each question, by id
-        self.spent: dict[str, float] = dict.fromkeys(_SHARED, 0)
-        """The calls, tokens and known dollars of all tries so far."""
+        self.spent: dict[str, float] = dict.fromkeys(_SHARED, 0)  # by all tries so far
         self._questions, self._out, self._answer, self._limits = questions, out, answer, limits
         self._shares: dict[str, Budget] = {}  # id of a question in progress -> its part of the limits
         self._ended: SimpleQueue[tuple[str, Result | BaseException]] = SimpleQueue()
@@ -147,17 +145,16 @@ class _Batch:
 
     def _keep(self, row: Result) -> None:
         """Keep the newest result of a question, and add what its try has spent beyond the try that it continued."""
-        counted = self.results[row["id"]]["spent"] if row.get("continued") and row["id"] in self.results else {}
+        counted = self.results.get(row["id"], {}).get("spent", {}) if row.get("continued") else {}
         self.spent = {key: self.spent[key] + row["spent"][key] - counted.get(key, 0) for key in _SHARED}
         self.results[row["id"]] = row
 
     def _start(self, id_: str, share: Budget) -> None:
         """Answer a question on a thread of its own. A run that continues may spend `share` beyond what it has spent."""
-        path, budget = self._trajectory_of(id_), share
-        if id_ in self.results and path.exists():
-            spent = self.results[id_]["spent"]
-            limits = {key: getattr(share, key) for key in _SHARED}
-            budget = replace(share, **{key: limit + spent[key] for key, limit in limits.items() if limit is not None})
+        path = self._trajectory_of(id_)
+        spent = self.results[id_]["spent"] if id_ in self.results and path.exists() else dict.fromkeys(_SHARED, 0)
+        limits = {key: getattr(share, key) for key in _SHARED}
+        budget = replace(share, **{key: limit + spent[key] for key, limit in limits.items() if limit is not None})
 
         def answer() -> None:
             try:
@@ -183,8 +180,8 @@ class _Batch:
         return self.runs / f"{digest[:24]}.jsonl"
 
     def _next_share(self, at_once: int) -> Budget | None:
-        """The budget of the next question: an equal part of what is left of each shared limit, and at least half of
-        what the first question got. None if a limit is spent."""
+        """The budget of the next question: an equal part of what is left of each shared limit, at least half of the
+        first question's part. None if a limit is spent."""
         parts: dict[str, Any] = {}
         shares = self._shares.values()
         for key in _SHARED:
@@ -192,12 +189,10 @@ class _Batch:
             if limit is None:
                 continue
             remaining = limit - self.spent[key] - sum(getattr(share, key) for share in shares)
-            part = max(remaining / max(1, at_once - len(shares)), limit / (2 * at_once))
-            if key != "dollars":
-                part = max(1, int(part))
             if remaining <= 0:
                 return None
-            parts[key] = min(remaining, part)
+            part = max(remaining / max(1, at_once - len(shares)), limit / (2 * at_once))
+            parts[key] = min(remaining, part if key == "dollars" else max(1, int(part)))
         return replace(self._limits, **parts)
 
 

@@ -1,11 +1,7 @@
-"""The errors of this package.
+"""The errors of this package. A failure is an exception, and never a string that starts with "Error:".
 
-RLMError
-  AnswerRefused, LLMError of a sub-call   go to the model as text, and it can react
-  LLMError of the root                    ends the run as an exception
-    RateLimited, PromptTooLong, ScriptExhausted
-    ReplyRefused, BudgetSpent             end the run with its best answer
-  RunnerUnavailable, UnknownOption, InvalidArgument, TrajectoryError, ChannelAbuse   end the run as exceptions
+The model gets `AnswerRefused`, and the `LLMError` of a sub-call, as text, and can react. `BudgetSpent` and
+`ReplyRefused` end a run with its best answer. The others, and an `LLMError` of the root, end it as exceptions.
 """
 
 from __future__ import annotations
@@ -84,8 +80,7 @@ class UnknownOption(RLMError, TypeError):
 
 
 class InvalidArgument(RLMError, ValueError):
-    """A question is empty or longer than the window, a context is only an address or a file name, or a session is
-    closed."""
+    """A question is empty or too long, a context is only an address or a file name, or a session is closed."""
 
 
 class TrajectoryError(RLMError, ValueError):

@@ -92,10 +92,8 @@ class Loop:
         self._is_top, self._has_text = is_top, has_text
         self._answers = WrittenAnswers(runner, setup.tools)
         self._hint: Callable[[str], object] | None = getattr(context, "hint", None) if meter.texts else None
-        self.window = prompts.ModelWindow(setup.window_tokens)
-        """The window of the root model, with an estimate of its tokens that each reply refines."""
-        self.has_run = False
-        """Whether code of the model has run in this namespace."""
+        self.window = prompts.ModelWindow(setup.window_tokens)  # of the root; each reply refines its estimates
+        self.has_run = False  # whether code of the model has run in this namespace
 
     def run(
         self, query: str, messages: list[Message], turns_before: int = 0, earlier: Sequence[Step] = ()
@@ -190,9 +188,8 @@ class Loop:
 
         recorded_turn = turn if self._is_top else None
         with thinking(self._meter.texts) if self._meter.texts else nullcontext():
-            reply = self._gateway.ask(
-                setup.root, messages, model=setup.root_model, on_delta=on_delta, turn=recorded_turn
-            )
+            ask = self._gateway.ask
+            reply = ask(setup.root, messages, model=setup.root_model, on_delta=on_delta, turn=recorded_turn)
             if not has_streamed:
                 on_delta(reply.text)
         return reply
@@ -211,8 +208,7 @@ class Loop:
 
     def _handle_reply(self, step: Step, question: _Question, remaining: int | None) -> Step:
         """Run the code of a reply, or take the answer in its words. Returns the complete step; if the run ends without
-        an answer, with the best one so far. `remaining`: the turns that were left, this one included; None for no
-        limit."""
+        an answer, with the best one so far. `remaining`: the turns left, this one included; None for no limit."""
         parsed, previous = parse_reply(step.reply.text), question.previous
         if parsed.fault == faults.TO_COME and previous and previous.refusal == "to come":
             parsed = replace(parsed, fault="")  # the model insists on its answer
@@ -228,8 +224,7 @@ class Loop:
             if cells:
                 step = self._take_cells(step, parsed, cells)
             else:
-                may_refuse = remaining != 1 and not question.has_refused_unseen
-                step = self._take_words(step, parsed, may_refuse=may_refuse)
+                step = self._take_words(step, parsed, remaining != 1 and not question.has_refused_unseen)
             if step.final_answer is None:
                 step = self._add_notices(step, has_invented_turn=has_invented_turn)
             repeats = count_repeats(previous, step) if previous else 0
@@ -251,7 +246,7 @@ class Loop:
         reason = None if answer is None else "answer"
         return replace(step, cells=tuple(cells), final_answer=answer, notice=notice, reason=reason, claims=last.claims)
 
-    def _take_words(self, step: Step, parsed: ParsedReply, *, may_refuse: bool) -> Step:
+    def _take_words(self, step: Step, parsed: ParsedReply, may_refuse: bool) -> Step:
         """The step with the answer in the words of a reply without code, or with a notice for the model. `may_refuse`:
         whether to refuse an answer of a model that has not looked at the context."""
         final = parsed.final

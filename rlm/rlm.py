@@ -134,10 +134,8 @@ class RLM:
             raise TypeError(f"models= must be a list of names, not {models!r}")
         budget = _limit(budget, iterations=max_iterations, calls=max_calls, tokens=max_tokens, dollars=max_dollars,
                         seconds=max_seconds)  # fmt: skip
-        if sub_cache is None or sub_cache is False:
-            sub_cache = None
-        elif not isinstance(sub_cache, SubCache):
-            sub_cache = SubCache(None if sub_cache is True else sub_cache)
+        if sub_cache is not None and not isinstance(sub_cache, SubCache):
+            sub_cache = SubCache(None if sub_cache is True else sub_cache) if sub_cache is not False else None
         tools, tool_lines = describe_tools(custom_tools)
         self._model, self._made, self._persistent = str(getattr(chosen.root, "model", model)), chosen.made, persistent
         self._setup = Setup(
@@ -255,9 +253,8 @@ class RLM:
             recorded = metadata["context"]
             if "context_value" not in metadata and recorded["type"] != "NoneType":
                 location = f" at {recorded['uri']}" if recorded.get("uri") else ""
-                raise TrajectoryError(
-                    f"the context of this run, a {recorded['type']}{location}, is missing: pass it as `context`"
-                )
+                described = f"the context of this run, a {recorded['type']}{location}"
+                raise TrajectoryError(f"{described}, is missing: pass it as `context`")
             context = metadata.get("context_value")
         with Session(self._setup, context, path=path) as session:
             return session.resume(recording, whole_bytes)
@@ -340,11 +337,10 @@ def _limits_of_windows(
 
 def _warn_of_missing_prices(setup: Setup, root_model: str) -> None:
     """Warn the caller of RLM about models without a known price, whose cost `max_dollars` cannot limit."""
-    names = dict.fromkeys((root_model, setup.sub_model or str(getattr(setup.sub_lm, "model", root_model))))
-    if setup.budget.dollars is None:
+    if setup.budget.dollars is None:  # then no price need be loaded
         return
-    unpriced = [name for name in names if cost_of(Reply("", 1, 1, name), setup.prices) is None]
-    if unpriced:
+    names = dict.fromkeys((root_model, setup.sub_model or str(getattr(setup.sub_lm, "model", root_model))))
+    if unpriced := [name for name in names if cost_of(Reply("", 1, 1, name), setup.prices) is None]:
         counted = "max_dollars counts only what its endpoint reports (see `prices`)"
         warnings.warn(f"no price is known for {', '.join(unpriced)}: {counted}", stacklevel=3)
 

@@ -42,8 +42,8 @@ _MOST_CHARACTERS_PER_TOKEN = 8  # more than prose or code has: a longer question
 class Session:
     """A conversation about one context. Variables persist, and the model sees earlier questions and answers.
 
-    Each question has the whole budget of the RLM. Questions are answered one at a time: a second thread waits. Close
-    the session, or use it in `with`, to end code that still runs.
+    Each question has the whole budget of the RLM. A second thread waits until the first has its answer. `close` and
+    `with` end code that still runs.
     """
 
     def __init__(
@@ -166,20 +166,16 @@ class Session:
         with self._lock:
             recorded_length, length = recording.metadata["context"].get("length"), self._description.length
             if recorded_length != length:
-                raise TrajectoryError(
-                    f"the trajectory was recorded over a context of length {recorded_length}, and this one has length "
-                    f"{length}: give the same context"
-                )
+                recorded = f"the trajectory was recorded over a context of length {recorded_length}"
+                raise TrajectoryError(f"{recorded}, and this one has length {length}: give the same context")
             self._trajectory.resume([recording.metadata, *recording.iterations], whole_bytes)
             recording.reopen(self._setup.budget)
             usage = Usage(self._setup.prices)
             has_ended = bool(recording.iterations) and not recording.open_lines
             if has_ended:
                 count_lines(recording.iterations, usage)
-                return self._completion(
-                    recording.steps()[-1], turns=own_turns(recording.iterations), usage=usage, io=None,
-                    seconds=recording.seconds,
-                )  # fmt: skip
+                turns, last = own_turns(recording.iterations), recording.steps()[-1]
+                return self._completion(last, turns=turns, usage=usage, io=None, seconds=recording.seconds)
             self.gateway.paid = recording
             recording.count_into(usage)
             self.gateway.renew(usage, turns=recording.turns, seconds=recording.seconds)
@@ -222,9 +218,8 @@ class Session:
                     continue
                 printed = self._runner.run(cell.code).stdout
                 if printed != cell.result.stdout.removesuffix(notices.CUT_AND_RUN):
-                    self.gateway.note(
-                        f"block {number} of turn {step.iteration} printed something else when it ran again"
-                    )
+                    block = f"block {number} of turn {step.iteration}"
+                    self.gateway.note(f"{block} printed something else when it ran again")
             if step.final_answer is not None:
                 self._runner.run(prompts.CLEAR_DRAFT_CODE)
             self._loop.window = self._loop.window.after(step.prompt, step.reply)
@@ -290,8 +285,7 @@ class Session:
         return sources, reads
 
     def _spawn(self, query: str, context: object, model: str | None) -> ChildRun:
-        """Run a child with a namespace of its own, within the budget of this run. `model`: its root model, by default
-        that of this run."""
+        """Run a child with a namespace of its own, within the budget of this run. `model`: by default this run's."""
         setup = replace(self._setup, root_model=model or self._setup.root_model)
         completion: Completion | None = None
         with Session(setup, context, parent=self.gateway, depth=self._depth + 1) as child:

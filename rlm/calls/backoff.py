@@ -22,8 +22,7 @@ class Backoff:
 
     def wait(self, error: LLMError, tries: int, patience_seconds: float = PATIENCE_SECONDS) -> float | None:
         """The seconds to wait before the next try; None for no other try. `tries`: how many have failed, the last with
-        `error`. `patience_seconds`: the longest wait that an endpoint may demand; there is no try after a longer one.
-        """
+        `error`. `patience_seconds`: the longest wait that an endpoint may demand of another try."""
         if not error.transient or tries > self.retries:
             return None
         jitter_seconds = _random.uniform(0, min(self.most_seconds, self.first_seconds * 2 ** (tries - 1)))

@@ -1,15 +1,11 @@
-"""Make every model call of a run: those of the root, of cells and of child runs.
-
-`Gateway.ask` makes a call in these steps:
+"""Make every model call of a run: those of the root, of cells and of child runs. The steps of a call:
 
 1. Clean the messages: text that has no encoding is escaped, here and nowhere else.
 2. Return a reply that is already paid for, from the recording of an interrupted run or from the cache.
-3. Check the budget, which may refuse the call.
-4. Make the call, and retry transient failures.
-5. Count the reply, separate it from its thinking, and write it to the journal before the caller gets it.
+3. Check the budget, make the call, and retry transient failures.
+4. Count the reply, separate it from its thinking, and write it to the journal before the caller gets it.
 
-Calls of cells run on threads that an interrupt of a cell does not reach (`rlm.calls.waiting`), so each call that counts
-as in progress also ends.
+Calls of cells have threads that an interrupt of a cell does not reach (`rlm.calls.waiting`): each call ends.
 """
 
 from __future__ import annotations
@@ -35,7 +31,7 @@ from rlm.models.lm import LM, Message, Reply, call_key, reply_fields
 from rlm.models.log import INFO, WARNING, log
 from rlm.models.thinking import split_thinking
 
-_TURN_OF_TURNS = re.compile(r"(?<=\bTurn )(\d+)/\d+")  # the "3/30" in "Turn 3/30: look first"
+_TURN_COUNT = re.compile(r"(?<=\bTurn )(\d+)/\d+")  # the "3/30" in "Turn 3/30: look first"
 Journal = Callable[[dict[str, Any]], object]
 """Records a call, in the fields of a line of `NAME.partial` (`rlm.trajectory.trajectory`)."""
 
@@ -44,8 +40,7 @@ class PaidReplies(Protocol):
     """Replies that an earlier process paid for: a `Recording` of `rlm.trajectory.recording`."""
 
     def take(self, key: str) -> Reply | None:
-        """The next reply to a call with this key, each once; None if none is left. Raises the LLMError of a call that
-        failed."""
+        """The next reply to a call with this key, each once; None if none is left. Raises LLMError if it failed."""
         ...
 
     def take_turn(self, turn: int) -> Reply | None:
@@ -88,8 +83,7 @@ class Gateway:
         - `models`: the models that cells may name besides their default; None for any
         """
         self.budget = budget or Budget(iterations=None)
-        self.paid: PaidReplies | None = None
-        """The replies that a resumed run has paid for already."""
+        self.paid: PaidReplies | None = None  # the replies that a resumed run has paid for already
         self.journal = journal
         self._models = models
         self._backoff = backoff or Backoff()
@@ -104,8 +98,7 @@ class Gateway:
         """Begin another question: count from `usage` on, with these turns and seconds already spent, and undo `stop`.
         Calls of code that an earlier question left running count when they end."""
         self.usage = usage
-        self.began = time.monotonic() - seconds
-        """The time on the monotonic clock from which `elapsed` counts."""
+        self.began = time.monotonic() - seconds  # `elapsed` counts from here
         self._turns = turns
         self._stop_reason: str | None = None
 
@@ -123,8 +116,7 @@ class Gateway:
 
     @property
     def spent(self) -> str | None:
-        """The limit that is reached, by its keyword, such as `max_calls`, or the reason of `stop`. None while calls are
-        allowed."""
+        """The keyword of a limit that is reached, such as `max_calls`, or the reason of `stop`; None if neither is."""
         with self._lock:
             used, budget = self.usage, self.budget
             if self._stop_reason:
@@ -159,8 +151,7 @@ class Gateway:
             )
 
     def number_calls(self, count: int) -> range:
-        """The next numbers, for calls of one batch. They order the replies to equal calls in a recording, whichever
-        call ended first."""
+        """The next numbers, for calls of one batch: a recording orders replies to equal calls by them."""
         with self._lock:
             self._calls_numbered += count
             return range(self._calls_numbered - count, self._calls_numbered)
@@ -306,9 +297,8 @@ class Gateway:
 
 
 def _key_of(model: str, messages: list[Message]) -> str:
-    """The key of a call in a recording. A conversation with a root is keyed without what differs when its run is
-    repeated: cell numbers and addresses in outputs, and the number of turns that other child runs have left."""
+    """The key of a call in a recording. In a conversation with a root, what differs when its run is repeated does not
+    count: cell numbers and addresses in outputs, and the number of turns that other child runs have left."""
     if len(messages) > 1:
-        stable = (_TURN_OF_TURNS.sub(r"\1", VOLATILE.sub("", message["content"])) for message in messages)
-        messages = [{**message, "content": text} for message, text in zip(messages, stable, strict=True)]
+        messages = [{**item, "content": _TURN_COUNT.sub(r"\1", VOLATILE.sub("", item["content"]))} for item in messages]
     return call_key(model, messages)

@@ -27,16 +27,13 @@ CHILDREN_AT_ONCE = 4  # child runs of one batch; the figure of rlms
 # The budget does not count calls that fail, so their records have limits of their own.
 _MOST_FAILED_RECORDS = 10_000
 _FAILED_PROMPT_CHARACTERS = 10_000
-
 _QUESTION_CHARACTERS = 4_000  # a longer prompt of a child run is not a question, but text that contains one
 _LONG_PROMPT = "Read the beginning of `context`: it says what to do with the rest of it. Do that."
 
-Spawn = Callable[[str, object, str | None], ChildRun]
-"""Runs a child over `(query, context, model)`."""
+Spawn = Callable[[str, object, str | None], ChildRun]  # runs a child over `(query, context, model)`
 
 
-_NumberedCall = Callable[[int], str]
-"""A call that is ready to be made: takes its number, returns its answer, raises LLMError."""
+_CellCall = Callable[[int], str]  # makes a call, whose number it takes; returns its answer, or raises LLMError
 
 
 class SubCalls:
@@ -62,11 +59,9 @@ class SubCalls:
         self._records: list[SubCall] = []  # since the last drain
         self._failed = 0  # the number of failed calls since then
         self._abandonments = 0  # how often `abandon` was called
-        self.waited = WaitClock()
-        """Runs while at least one call is in progress."""
+        self.waited = WaitClock()  # runs while at least one call is in progress
         functions = (self.llm_query, self.llm_query_batched, self.rlm_query, self.rlm_query_batched)
         self.functions: dict[str, Callable[..., Any]] = {function.__name__: function for function in functions}
-        """What cells call, by name."""
 
     def llm_query(self, prompt: str, model: str | None = None) -> str:
         """Ask a language model; it sees only this prompt. Raises LLMError when the call fails."""
@@ -146,8 +141,7 @@ class SubCalls:
             return error
 
     def _explain_too_long(self, error: PromptTooLong, characters: int) -> None:
-        """Add to the error about how many characters fit: as many as the endpoint's counts allow, less a tenth; half of
-        the prompt if it gave no counts."""
+        """Add about how many characters fit to the error: by the endpoint's counts less a tenth, else half of them."""
         if error.tokens and error.window_tokens:
             fitting = min(characters, int(0.9 * characters * error.window_tokens / error.tokens))
         else:
@@ -178,8 +172,7 @@ class SubCalls:
         return child.answer
 
     def _journal_child(self, call: SubCall, child: ChildRun) -> None:
-        """Journal a child run that has ended, so that a resumed run need not repeat it. One that a limit ended is
-        repeated, since the limit may be higher then."""
+        """Journal a child run, so that a resumed run need not repeat it. One that a limit ended is to be repeated."""
         if self.gateway.journal and not isinstance(child.error, BudgetSpent):
             self.gateway.journal({
                 "type": "child", "key": call.key, "root_model": call.reply.model, "turn": None, "order": call.order,
@@ -198,11 +191,8 @@ class SubCalls:
             )
         return f"{prompt}\n\n{context}"
 
-    def _make_batch(
-        self, calls: Sequence[_NumberedCall], at_once: int, return_exceptions: bool
-    ) -> list[str | LLMError]:
-        """Make the calls of a batch. Returns their answers; raises LLMError if one failed, unless `return_exceptions`
-        puts the error in the place of its answer."""
+    def _make_batch(self, calls: Sequence[_CellCall], at_once: int, return_exceptions: bool) -> list[str | LLMError]:
+        """Make the calls of a batch. Returns the answers, with `return_exceptions` also errors; else raises those."""
         answers = self._make_all(calls, at_once)
         failed = [(index, answer) for index, answer in enumerate(answers) if isinstance(answer, LLMError)]
         if not failed or return_exceptions:
@@ -213,18 +203,18 @@ class SubCalls:
         advice = " (return_exceptions=True keeps the other answers)" if can_repeat else ""
         raise LLMError(f"{failures}; the first was prompts[{index}]: {error}{advice}") from error
 
-    def _make_one(self, call: _NumberedCall) -> str:
+    def _make_one(self, call: _CellCall) -> str:
         """Make a call. Returns its answer; raises LLMError."""
         (answer,) = self._make_all([call], 1)
         if isinstance(answer, LLMError):
             raise answer
         return answer
 
-    def _make_all(self, calls: Sequence[_NumberedCall], at_once: int) -> list[str | LLMError]:
+    def _make_all(self, calls: Sequence[_CellCall], at_once: int) -> list[str | LLMError]:
         """Make calls, at most `at_once` at the same time. Returns the answer or the error of each."""
         abandonments_before = self._abandonments
 
-        def attempt(call: _NumberedCall, order: int) -> str | LLMError:
+        def attempt(call: _CellCall, order: int) -> str | LLMError:
             if self._abandonments != abandonments_before:
                 return LLMError("the call was not made: its cell was stopped")
             try:
@@ -285,8 +275,7 @@ def _check_prompts(prompts: Iterable[str], name: str) -> list[str]:
 
 
 def _check_prompt(prompt: object) -> str:
-    """A prompt as a `str`. A lazy text is read; if it is too large for a `str`, ContextTooLarge is raised. Raises
-    TypeError for any other value."""
+    """A prompt as a `str`; a lazy text is read. Raises TypeError, and ContextTooLarge for a text beyond its limit."""
     if is_text(prompt):
         return f"{prompt}"
     raise TypeError(f"a prompt must be a str, not {type(prompt).__name__}: pass text such as context[a:b]")

@@ -179,8 +179,7 @@ class Usage:
         return self.known_dollars if all(used.dollars is not None for used in list(self._models.values())) else None
 
     def notes(self) -> list[str]:
-        """A sentence on the models without a known price, and one on those whose tokens were estimated; empty without
-        such models."""
+        """A sentence on the models without a known price, and one on those whose tokens were estimated, if any."""
         models = list(self._models.items())
         unpriced = ", ".join([name for name, used in models if used.dollars is None])
         estimated = ", ".join([name for name, used in models if used.estimated_calls])

@@ -68,11 +68,8 @@ def run_side_by_side(jobs: Sequence[Callable[[], _T]], at_once: int) -> list[_T]
 
 @dataclass(slots=True, eq=False)
 class WaitClock:
-    """Counts the seconds in which at least one call is in progress. Safe for use by many threads.
-
-    Each call holds a lock of its own, in a `with`. Wherever an interrupt hits a call, it releases that lock, by which
-    the clock sees that the call has ended.
-    """
+    """Counts the seconds in which at least one call is in progress. Safe for use by many threads. Each call holds a
+    lock of its own, in a `with`, which is released wherever an interrupt hits it: so the clock sees that it ended."""
 
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _calls: list[threading.Lock] = field(default_factory=list)
@@ -116,8 +113,7 @@ class CellClock:
     started: float = field(default_factory=time.perf_counter)
 
     def seconds_left(self) -> float:
-        """Seconds until the cell must end, or negative. If the budget of the run is spent, a cell has one second in
-        all, to draft an answer."""
+        """Seconds until the cell must end, or negative. A spent budget leaves it one in all, to draft an answer."""
         elapsed = time.perf_counter() - self.started
         own_seconds = elapsed - (self.waited.seconds - self.waited_before)
         return min(self.limit_seconds - own_seconds, max(self.run_seconds_left(), 1 - elapsed))

@@ -52,8 +52,7 @@ def batch(
                 )  # fmt: skip
         except KeyboardInterrupt:
             raise KeyboardInterrupt("interrupted; the same command resumes the batch") from None
-    failed = sum(bool(row.get("error")) for row in rows)
-    finished = sum(bool(row.get("finished")) for row in rows)
+    failed, finished = (sum(bool(row.get(key)) for row in rows) for key in ("error", "finished"))
     summary = (
         f"{finished} of {len(asked)} questions answered; {len(rows) - finished - failed} ended at a limit, {failed} "
         f"failed, {len(asked) - len(rows)} not reached within the budget; {spent['calls']:,} calls, "

@@ -49,8 +49,7 @@ def chat(
 
 
 def _read_questions(talk: _Chat) -> bool:
-    """Read lines from stdin, and answer them until the input ends or Ctrl-C is pressed twice. Returns whether all runs
-    finished."""
+    """Answer lines of stdin until it ends, or Ctrl-C is pressed twice. Returns whether all runs finished."""
     last_interrupt, is_terminal = -math.inf, sys.stdin.isatty()
     try:
         if is_terminal:

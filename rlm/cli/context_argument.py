@@ -46,10 +46,8 @@ def named_texts(argument: str) -> dict[str, str]:
 @contextmanager
 def open_argument(context: str, options: StoreOptions | None = None, shape: str = "text") -> Iterator[Any]:
     """Open CONTEXT: a stored context lazily, a text file or `-` (stdin) as a str, several texts by name as a dict.
-
     `options`: those of a store in S3. `shape`: text, or for a stored context list or dict of its documents. Raises
-    UsageError, and the errors of `Monocontext.open`.
-    """
+    UsageError, and the errors of `Monocontext.open`."""
     with ExitStack() as stack:
         yield _open(context, options or StoreOptions(), shape, stack)
 

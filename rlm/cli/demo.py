@@ -42,8 +42,7 @@ from rlm.trajectory.display import print_step
 BYTES_PER_SECOND = 90e6  # the speed of one connection to S3
 TURN_SECONDS = 0.6  # the time in which a model replies
 SIZE_BYTES = 10 * 10**9  # of the log
-_FRAME_BYTES, _LINE_BYTES = 256 << 10, 128
-_BLOCK_FRAMES = 256  # the frames that are stored; the index of the log repeats them
+_FRAME_BYTES, _LINE_BYTES, _BLOCK_FRAMES = 256 << 10, 128, 256  # a block is stored once, and the index repeats it
 
 
 class Act(NamedTuple):

@@ -28,8 +28,7 @@ _FIXED = {  # parameters that a resumed run cannot change -> the reason
 def resumed_options(
     metadata: Mapping[str, Any], context: click.Context, model_options: dict[str, Any], limits: dict[str, Any]
 ) -> dict[str, Any]:
-    """The keywords of `RLM`: recorded ones, overridden by the command line. Raises UsageError for a parameter that a
-    resumed run cannot change."""
+    """The keywords of `RLM`: recorded ones, overridden by the command line. Raises UsageError for one of `_FIXED`."""
     source_of = context.get_parameter_source
     on_command_line = {name for name in context.params if source_of(name) is ParameterSource.COMMANDLINE}
     for name, reason in _FIXED.items():
@@ -69,9 +68,8 @@ def _choose_models(metadata: Mapping[str, Any], model_options: dict[str, Any]) -
 
 
 def recorded_location(metadata: Mapping[str, Any], path: Path) -> str | None:
-    """The path or URL of a recorded run's context; None if the recording contains the context, or does not name it. A
-    relative path is looked up from here, then from the folder of the recording. Raises UsageError if it is in neither.
-    """
+    """The path or URL of a recorded run's context; None if the recording contains the context, or does not name it.
+    Paths are looked up from here, then from the folder of the recording. Raises UsageError if there is nothing."""
     location: str | None = None if "context_value" in metadata else metadata.get("source")
     if location is None or location in ("-", LOCAL_SESSIONS) or "://" in location or named_texts(location):
         return location

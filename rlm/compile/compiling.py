@@ -5,8 +5,8 @@
 
 A session is new if its version has no digest. The next brief is made of the last one and the new digests, so its cost
 does not grow with the number of sessions. A brief ends with a hash of the names of the digests in it. If that differs
-from the stored digests, a run ended before it stored its brief, and the next brief also takes in the newest digests.
-Runs at the same time store the brief by a conditional PUT: the loser starts again from the brief of the winner.
+from the stored digests, a run ended before it stored its brief, and the next brief takes in the newest digests too.
+Runs at the same time use a conditional PUT: the loser starts again from the brief of the winner.
 """
 
 from __future__ import annotations
@@ -134,9 +134,9 @@ class _Compilation:
         else:
             location = f"{self._store.url}/{self._root}/{BRIEF}"
             raise StoreFailure(f"other runs stored {location} during each of {_ATTEMPTS} attempts: try again")
-        if self._limit_reached:
+        if limit := self._limit_reached:
             kept = "the digests made so far are kept, and are not paid again"
-            raise BudgetSpent(f"{describe_end(self._limit_reached)}; {kept}", reason=self._limit_reached)
+            raise BudgetSpent(f"{describe_end(limit)}; {kept}", reason=limit)
         return self._result
 
     def _update_digests(self) -> _Digests:
@@ -152,10 +152,8 @@ class _Compilation:
         for key in [key for key in stored if key.rsplit(".", 2)[0] not in current_stems]:
             self._store.delete(key)
             stored.remove(key)
-        makers = ("model",) if self._rlm else ("model", "rules")  # a model reads again what only rules have read
-        new = [
-            name for name, stem in sorted(stems.items()) if stored.isdisjoint(f"{stem}.{maker}.md" for maker in makers)
-        ]  # fmt: skip
+        ends = (".model.md",) if self._rlm else (".model.md", ".rules.md")  # a model reads again what only rules have
+        new = [name for name, stem in sorted(stems.items()) if stored.isdisjoint(stem + end for end in ends)]
         created = [] if self._limit_reached else self._digest_all(new, stems)
         self._created += created
         replaced = {key.replace(".model.md", ".rules.md") for key in created if key.endswith(".model.md")}
@@ -209,12 +207,10 @@ class _Compilation:
         return statements
 
     def _store_brief(self, digests: _Digests) -> bool:
-        """Merge new digests into the stored brief, unless it has them (1 PUT). Returns False if another run has stored
-        a brief meanwhile."""
+        """Merge new digests into the stored brief, unless it has them (1 PUT). False if another run has stored one."""
         brief, digests_hash = self._read_brief(), _hash(*digests.keys)
-        is_complete = brief.digests_hash in (digests.hash_before, digests_hash)
-        if not self._limit_reached and _SESSIONS_WAIT in brief.text:
-            is_complete = False
+        has_waited = _SESSIONS_WAIT in brief.text and not self._limit_reached
+        is_complete = brief.digests_hash in (digests.hash_before, digests_hash) and not has_waited
         if is_complete and brief.digests_hash == digests_hash and self._limit_note(digests.waiting) in brief.text:
             return True
         keys = self._created if is_complete else list(dict.fromkeys([*self._newest(digests.keys), *self._created]))
@@ -263,9 +259,8 @@ class _Compilation:
     def _merge(self, rlm: RLM, statements: Sequence[Statement], digests: Sequence[str]) -> list[Statement]:
         """The statements of the new brief that the model writes; empty if its reply was cut, or a limit is reached."""
         texts = "\n\n".join(f"### {digest[:_DIGEST_CHARACTERS]}" for digest in digests)
-        prompt = _MERGE_PROMPT.format(
-            characters=BRIEF_CHARACTERS - 500, brief=render(statements) or "(none)", digests=texts
-        )  # fmt: skip
+        brief = render(statements) or "(none)"
+        prompt = _MERGE_PROMPT.format(characters=BRIEF_CHARACTERS - 500, brief=brief, digests=texts)
         try:
             reply = self._gateway.ask(rlm.lms[0], [{"role": "user", "content": prompt}])
         except BudgetSpent as error:
@@ -275,8 +270,8 @@ class _Compilation:
 
     def _limit_note(self, waiting: int) -> str:
         """The lines of a brief on `waiting` sessions without a digest; empty if no limit was reached."""
-        reached = f"The limit of {self._limit_reached} was reached"
-        return f"\n{reached}; {waiting} {_SESSIONS_WAIT}.\n" if self._limit_reached else ""
+        limit = self._limit_reached
+        return f"\nThe limit of {limit} was reached; {waiting} {_SESSIONS_WAIT}.\n" if limit else ""
 
 
 def _hash(*texts: str) -> str:

@@ -23,7 +23,6 @@ line without a turn is thrown away. At most 12 lines in all, each at most 250 ch
 than invent. Never repeat a secret. The answer is that Markdown and nothing else."""
 
 _HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*:?\s*$")  # "## Decisions:"
-_SECTION_PREFIX = 6  # the letters by which a heading is recognized: models write "Decision" and "Pattern" too
 _BULLET = re.compile(r"^\s*[-*+]\s+(.*)$")  # "- It uses S3 [12]"
 _CITATION = re.compile(r"\[([^\[\]]{1,600})\]")  # the "12, 14" in "[12, 14]"
 _TURN_NUMBER = re.compile(r"(?:turns?\s*|#)?(\d{1,9})", re.I)  # "12", "turn 12", "#12"
@@ -60,8 +59,8 @@ def parse_statements(markdown: str, find_turn: FindTurn) -> list[Statement]:
     statements, section = [], ""
     for line in markdown.splitlines():
         if heading := _HEADING.match(line):
-            prefix = heading[1].lower()[:_SECTION_PREFIX]
-            section = next((name for name in SECTIONS if name.lower()[:_SECTION_PREFIX] == prefix), section)
+            prefix = heading[1].lower()[:6]  # models also write "Decision" and "Pattern"
+            section = next((name for name in SECTIONS if name.lower()[:6] == prefix), section)
         elif section and (bullet := _BULLET.match(line)):
             text, turns = _split_citations(bullet[1], find_turn)
             if text and turns:

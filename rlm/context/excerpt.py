@@ -27,8 +27,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """`text` if it has about `limit` characters, else its head and tail around a note on how many characters this and
-    earlier cuts omit."""
+    """`text`, or if it exceeds `limit` characters its head and tail around a note on how many all cuts omit."""
     if len(text) <= limit + _NOTE_CHARACTERS:
         return text
     head, middle = text[: limit - limit // 2], text[limit - limit // 2 : len(text) - limit // 2]

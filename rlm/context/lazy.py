@@ -1,7 +1,7 @@
 """Find the lazy texts of a run, let them read ahead while it waits, and measure what code reads of them.
 
-A context, or the value of a custom tool, is plain data, a lazy text, or a dict or list with lazy texts in it. A lazy
-text is a `LazyContext`: a `Monocontext`, or its documents as a lazy list or dict.
+A lazy text is a `Monocontext`, or its documents as a lazy list or dict. Contexts and custom tools may be lazy texts, or
+dicts and lists with lazy texts in them.
 """
 
 from __future__ import annotations
@@ -19,11 +19,8 @@ if TYPE_CHECKING:
 
 _MOST_DEPTH = 10  # the deepest dict or list in which lazy texts are looked for
 
-Cost = dict[str, float]
-"""What reading cost: `gets` and `bytes`; of reads that code waited for also `hits` of the cache and `ms` waited."""
-
-Ranges = list[list[int]]
-"""Half-open ranges [start, stop) of characters."""
+Cost = dict[str, float]  # what reading cost: `gets` and `bytes`; of all reads also `hits` of the cache, `ms` waited
+Ranges = list[list[int]]  # half-open ranges [start, stop) of characters
 
 
 def is_lazy(value: object) -> bool:
@@ -57,15 +54,10 @@ def thinking(texts: Iterable[LazyContext]) -> AbstractContextManager[object]:
 class Reads:
     """What was read inside a block of `ReadMeter.measure`. Each field is None for a context without lazy texts."""
 
-    cost: Cost | None = None
-    """The cost of all reads."""
-    ahead: Cost | None = None
-    """The part of it that was read ahead."""
-    ranges: Ranges | None = None
-    """The characters that were read, also by searches; None for a context of several texts."""
-    handed: Ranges | None = None
-    """The characters that code received: slices, lines of hits, matches, passages. Those of a dict of texts count as
-    in `text_parts`."""
+    cost: Cost | None = None  # of all reads
+    ahead: Cost | None = None  # of the part that was read ahead
+    ranges: Ranges | None = None  # what was read, also by searches; None for a context of several texts
+    handed: Ranges | None = None  # what code received: slices, lines of hits, matches, passages; as `text_parts` count
 
 
 class ReadMeter:
@@ -121,9 +113,8 @@ class ReadMeter:
 
     def _cost_ahead(self) -> Cost:
         ahead = [stats.prefetch for stats in self._stats()]
-        return {
-            "gets": sum(counts.gets for counts in ahead), "bytes": sum(counts.bytes_fetched for counts in ahead)
-        }  # fmt: skip
+        gets, fetched_bytes = sum(counts.gets for counts in ahead), sum(counts.bytes_fetched for counts in ahead)
+        return {"gets": gets, "bytes": fetched_bytes}
 
 
 def cost_between(before: Cost | None, after: Cost | None) -> Cost | None:

@@ -17,12 +17,9 @@ _WEB_URL = re.compile(r"https?://[^\s<>\"]+")  # "https://example.org/a?b=1", bu
 class TextPart:
     """One text of a context. The offsets that its methods take and return count its own characters."""
 
-    name: str | None
-    """Its key in a dict of texts; None if the context is one text."""
-    text: Any
-    """A `str` or a lazy text."""
-    start: int
-    """The offset of its first character in the context, in which the texts of a dict follow one another."""
+    name: str | None  # its key in a dict of texts; None if the context is one text
+    text: Any  # a `str` or a lazy text
+    start: int  # the offset of its first character in the context, in which the texts of a dict follow one another
 
     def overlap(self, start: int, stop: int) -> range:
         """The offsets of this text that are in the range [start, stop) of the context; empty if none are."""
@@ -30,9 +27,8 @@ class TextPart:
 
     def line_of(self, offset: int) -> int:
         """The number of the line with the character at `offset`, from 1 (1 GET, if the character is not cached)."""
-        if isinstance(self.text, str):
-            return self.text.count("\n", 0, offset) + 1
-        return len(self.text.view(0, offset + 1).lines)
+        text = self.text
+        return text.count("\n", 0, offset) + 1 if isinstance(text, str) else len(text.view(0, offset + 1).lines)
 
     def document_at(self, offset: int) -> Any:
         """The document with the character at `offset`; None if there is none."""
@@ -40,11 +36,10 @@ class TextPart:
         return None if documents is None else documents.at(offset)
 
     def url_at(self, offset: int) -> str | None:
-        """The web address of the document with the character at `offset`: `url` in its metadata, else its name. None
-        if there is none."""
+        """The `url` in the metadata of the document with the character at `offset`, else its name, if that is one."""
         documents = self._documents()
         document = None if documents is None else documents.at(offset)
-        if document is None:
+        if documents is None or document is None:
             return None
         url = documents.metadata_of(document.number).get("url", document.name)
         return url if isinstance(url, str) and _WEB_URL.fullmatch(url) else None
@@ -61,10 +56,8 @@ class TextPart:
 
     def _documents(self) -> Any:
         """The documents of the text; None for a `str`, a view of a part of a text, and a derived text."""
-        if isinstance(self.text, str):
-            return None
         try:
-            return self.text.documents
+            return None if isinstance(self.text, str) else self.text.documents
         except ValueError:  # a view or a derived text
             return None
 

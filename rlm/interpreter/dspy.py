@@ -27,15 +27,13 @@ _POSITIONAL = frozenset((Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL))  
 def interpreter(
     context: object, *, runner: str = DEFAULT_RUNNER, timeout: float = 600, **runner_options: Any
 ) -> InterpreterFactory:
-    """A factory for `dspy.RLM(interpreter_factory=...)`. `context`: a dict of texts by name, or one text, which has the
-    name `context`. `timeout`: seconds of one cell."""
+    """A factory for `dspy.RLM(interpreter_factory=...)`. `context`: texts by name, or one, which is named `context`."""
     texts = {"context": context} if is_lazy(context) or not isinstance(context, Mapping) else context
     return InterpreterFactory(texts, {"runner": runner, "timeout": timeout, **runner_options})
 
 
 class LazyInput(dspy.SandboxSerializable):  # type: ignore[misc]
-    """A lazy text as an input of a program, by DSPy's protocol `SandboxSerializable`. Nothing is sent: the sandbox has
-    the text already, by its name."""
+    """A lazy text as an input, by DSPy's protocol `SandboxSerializable`: the sandbox has it already, by its name."""
 
     def __init__(self, name: str, text: object) -> None:
         self.name, self.text = name, text
@@ -96,8 +94,7 @@ class DspyInterpreter(Interpreter):
 
 
 def _call_tool(tool: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
-    """Call a tool, and await its result if it is a coroutine. Arguments are passed by keyword, as in DSPy, unless the
-    tool has positional-only parameters."""
+    """Call a tool, and await a coroutine. Arguments go by keyword, as in DSPy, if each parameter takes one."""
     bound = inspect.signature(tool).bind(*arguments, **options)
     kinds = {name: bound.signature.parameters[name].kind for name in bound.arguments}
     if _POSITIONAL.isdisjoint(kinds.values()):

@@ -139,11 +139,9 @@ class Interpreter:
         self.shutdown()
 
     def execute(self, code: str, variables: Mapping[str, Any] | None = None) -> str | FinalOutput:
-        """Run code. Returns what it submitted, else what it printed, with the traceback if it raised.
-
-        `variables`: new variables for the code: plain data as it is, anything else as its `str`. Raises TypeError for a
-        lazy text (give it to `Interpreter` as `names=`), ValueError for a name that is not an identifier.
-        """
+        """Run code. Returns what it submitted, else what it printed, with the traceback if it raised. `variables`: more
+        names for the code, plain data as it is, anything else as its `str`. Raises TypeError for a lazy text, which
+        `Interpreter` takes as `names=`, and ValueError for a name that is not an identifier."""
         out, err = self._run_code(code, variables)
         if self._submitted is not None:
             return FinalOutput(self._submitted)
@@ -163,8 +161,7 @@ class Interpreter:
         return self._run("run")
 
     def reload(self) -> None:
-        """Copy the files of the volume to the sandbox again, to see changes by others (1 LIST, 1 GET for each file).
-        Raises OSError."""
+        """Copy the volume to the sandbox again, changes by others too (1 LIST, 1 GET for each file). Raises OSError."""
         if self.volume is not None and self._runner is not None:
             _, err = self._run("load")
             if err:

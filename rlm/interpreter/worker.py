@@ -30,10 +30,8 @@ class WorkerNamespace:
     """The namespace of an interpreter, and the files of its volume."""
 
     def __init__(self, host: Mapping[str, Callable[..., Any]], given_builtins: Any, folder: str | None) -> None:
-        """- `host`: functions of the host; those whose names begin with `HOST_PREFIX` serve this class
-        - `given_builtins`: the runner's, for the code
-        - `folder`: the root of the volume; None without a volume
-        """
+        """`host`: functions of the host; those with `HOST_PREFIX` serve this class. `given_builtins`: those of the
+        runner. `folder`: the root of the volume; None without one."""
         self._host = host
         self._folder = folder
         self._synced: dict[str, tuple[int, int]] = {}  # `_files` at the last load or save
@@ -126,8 +124,7 @@ class WorkerNamespace:
         return full
 
     def load_from_volume(self, path: str, default: str | None = None, *, strict: bool = False) -> str:
-        """Read a text file. If there is none, returns `default` if it is given, else `[error: ...]`; with `strict`
-        raises FileNotFoundError instead of the latter."""
+        """Read a text file. If there is none: `default`, else FileNotFoundError if `strict`, else `[error: ...]`."""
         try:
             full = self._resolve(path)
             if os.path.isfile(full):

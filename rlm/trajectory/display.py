@@ -21,10 +21,9 @@ _SHOWN_CHARACTERS = 1_500  # of a reply or an output; a longer one keeps its end
 
 
 class Display:
-    """Prints steps as they end and, on a terminal, a live line with the progress."""
+    """Prints steps as they end and, on a terminal, a live line; unless `shown`, only what `say` is given."""
 
     def __init__(self, *, shown: bool) -> None:
-        """`shown`: False prints only what `say` is given."""
         self._shown = shown
         self._console = Console(stderr=True)
         self._gateway: Gateway | None = None
@@ -61,8 +60,8 @@ class Display:
         _print(self._console, text)
 
     def _render(self) -> Any:
-        characters = self._reply_characters
-        parts = [f"the model has written {characters:,} characters" if characters else "waiting"]
+        written = self._reply_characters
+        parts = [f"the model has written {written:,} characters" if written else "waiting"]
         if self._gateway:
             usage = self._gateway.usage
             parts += [f"{self._gateway.elapsed():.0f} s", f"{usage.calls} calls", f"{usage.tokens:,} tokens"]

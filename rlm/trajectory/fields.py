@@ -1,7 +1,6 @@
-"""Read fields of a trajectory's lines leniently, and merge ranges. `decoding` is the strict reader.
+"""Read fields of a trajectory's lines, which other programs or an attacker may have written; merge their ranges.
 
-Other programs may have written the lines, or an attacker. Every value is checked: an invalid number becomes None, and a
-value in place of a text becomes its JSON.
+Every value is checked: an invalid number becomes None, and a value in place of a text becomes its JSON.
 """
 
 from __future__ import annotations
@@ -27,8 +26,7 @@ def union(ranges: Iterable[tuple[Number, Number]], gap: int = 0) -> list[tuple[N
 
 
 def ranges(block: Mapping[str, Any], name: str = "ranges") -> list[Range] | None:
-    """The merged ranges of characters that a cell read, or those that it received (`name="handed"`); None if they are
-    not recorded."""
+    """The merged ranges that a cell read, or that it received (`name="handed"`); None if they are not recorded."""
     recorded = mapping(block.get("result")).get(name)
     if not isinstance(recorded, list):
         return None

@@ -24,11 +24,7 @@ class Recording:
     """The recorded turns and replies of a run. Each reply is taken once. Safe for use by many threads."""
 
     def __init__(self, lines: list[dict[str, Any]], partial: Sequence[dict[str, Any]] = ()) -> None:
-        """- `lines`: those of a trajectory
-        - `partial`: the records of calls of the turn that was in progress
-
-        Raises TrajectoryError.
-        """
+        """`lines`: of a trajectory. `partial`: the records of a turn that was in progress. Raises TrajectoryError."""
         try:
             _check_metadata(lines)
             self._index(lines, partial)
@@ -40,8 +36,7 @@ class Recording:
     def _index(self, lines: list[dict[str, Any]], partial: Sequence[dict[str, Any]]) -> None:
         """Index the turns of the run by number, and its calls by key."""
         self.metadata, *self.iterations = lines
-        self.open_lines = self._open_question()
-        """The lines of the question that has no answer yet; empty if the last one has its answer."""
+        self.open_lines = self._open_question()  # the lines of the question that has no answer yet
         turn_in_progress = len(self.iterations) + 1
         self._partial = [record for record in partial if record["iteration"] == turn_in_progress]
         self._lock = threading.Lock()  # guards `_calls`
@@ -51,8 +46,7 @@ class Recording:
         self._children = [record for record in self._partial if record["type"] == "child"]
         sub_calls = [record for record in self._partial if record["type"] == "call"]
         calls = decoding.sub_calls(self.iterations) + self._children + sub_calls
-        self.sub_models = tuple(dict.fromkeys(str(record["root_model"]) for record in calls))
-        """The models that cells called, in the order of their first calls."""
+        self.sub_models = tuple(dict.fromkeys(str(record["root_model"]) for record in calls))  # in order of first use
         self._calls: dict[str, deque[dict[str, Any]]] = defaultdict(deque)  # key -> its calls, in order
         for record in sorted(calls, key=lambda record: record.get("order") or 0):
             prompt = record.get("prompt")
@@ -79,8 +73,7 @@ class Recording:
             raise TrajectoryError(f"{file} is not a trajectory: {decoding.describe_error(exc)}") from exc
 
     def take(self, key: str) -> Reply | None:
-        """The next recorded reply to a call with this key; None if none is left. Raises the LLMError of a call that
-        failed."""
+        """The next recorded reply to a call with this key; None if none is left. Raises LLMError if it failed."""
         record = self._take_record(key)
         if record and record.get("error"):
             error = LLMError(record["error"])

@@ -16,10 +16,8 @@ from rlm.trajectory.recording import Recording
 
 class ReplayLM:
     """Answers with the replies of a trajectory, as root and as model of sub-calls, so that a run can be shown for free.
-
     A prompt of several messages gets the next reply of the recorded root; a single message gets the recorded reply to
-    it. A run with child runs cannot be replayed, since their roots send prompts of several messages too.
-    """
+    it. A run with child runs cannot be replayed, since their roots send prompts of several messages too."""
 
     def __init__(self, trajectory: str | os.PathLike[str] | Iterable[dict[str, Any]]) -> None:
         """`trajectory`: a file, or the lines of one, as `Completion.trajectory` holds them. Raises TrajectoryError."""

@@ -33,9 +33,8 @@ class Trajectory:
     def __init__(
         self, target: str | os.PathLike[str] | None = None, *, secrets: Callable[[], Iterable[str]] = tuple
     ) -> None:
-        """- `target`: a file that ends in `.jsonl` and is replaced by each run, or a directory that gets a file per run
-        - `secrets`: called before each line; its strings are never written to the file
-        """
+        """`target`: a file that ends in `.jsonl` and is replaced by each run, or a directory that gets a file per run.
+        `secrets`: called before each line; its strings are never written to the file."""
         self.records: list[dict[str, Any]] = []  # the lines so far
         self.path: Path | None = None if target is None else _path_for(Path(target))  # None if nothing is written
         self.warning = ""  # why the file is not complete; empty if it is
