@@ -24,7 +24,6 @@ _NO_ANSWER = (faults.TAKEN_BACK, faults.TO_COME)  # the model itself says that i
 _FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})\w*[ \t]*$", re.MULTILINE)  # "```python", "~~~"; not "``` x = 1"
 _BEFORE_ANSWER = re.compile(r"[ \t]+(?=(?:FINAL|FINAL_VAR|SUBMIT)\([^\n]*\)[*_`. \t]*$)", re.MULTILINE)
 """The space before an answer that ends its line: in "So it is FINAL(3).", but not in "FINAL(3) is it"."""
-_MARK = re.compile(r"<[^<>\n]*>")  # an HTML tag, or a mark of a model's template, such as "</s>"
 
 
 class WrittenAnswer(NamedTuple):
@@ -130,7 +129,7 @@ def _words_around(final: TextFinal, reply: str) -> str:
     rest = (reply[: final.span[0]] + reply[final.span[1] :]).strip()
     parsed = parse_reply(rest)
     is_code = bool(parsed.blocks or parsed.final or parsed.fault) or "```" in rest
-    has_words = re.search(r"[^\W_]", _MARK.sub("", rest)) is not None
+    has_words = re.search(r"[^\W_]", re.sub(r"<[^<>\n]*>", "", rest)) is not None  # besides tags, such as "</s>"
     return rest if has_words and not is_code and not rest.endswith(":") else ""
 
 

@@ -42,7 +42,7 @@ class BadQuestions(RLMError, ValueError):
 
 
 def read_questions(path: Path) -> dict[str, str]:
-    """The questions of a file by id. A line is a JSON string, or an object with `question` (or `query`) and optionally
+    """The questions of a file by id. A line is a JSON string, or an object with `question` (or `query`) and perhaps
     `id`, by default the number of the line. Raises OSError, and BadQuestions for any other line."""
     questions: dict[str, str] = {}
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
@@ -71,9 +71,7 @@ def run_batch(
 
     - `questions`: by id, as `read_questions` returns them
     - `out`: a file of JSON lines; the folder `OUT.runs` beside it has the trajectories of unanswered questions
-    - `rlm`, `context`: answers the questions, and the text that they are about
-    - `budget`: calls, tokens and dollars are limits of the whole batch with its earlier runs; iterations and seconds
-      are limits of each question
+    - `budget`: calls, tokens, dollars are limits of all questions and earlier runs; iterations and seconds of each
     - `at_once`: the most questions in progress
     - `answer_elsewhere`: `answer_question` in another process with an RLM and a context of its own; called in threads
 
@@ -152,9 +150,9 @@ class _Batch:
     def _start(self, id_: str, share: Budget) -> None:
         """Answer a question on a thread of its own. A run that continues may spend `share` beyond what it has spent."""
         path = self._trajectory_of(id_)
-        spent = self.results[id_]["spent"] if id_ in self.results and path.exists() else dict.fromkeys(_SHARED, 0)
-        limits = {key: getattr(share, key) for key in _SHARED}
-        budget = replace(share, **{key: limit + spent[key] for key, limit in limits.items() if limit is not None})
+        spent = self.results[id_]["spent"] if id_ in self.results and path.exists() else {}
+        limits = ((key, getattr(share, key)) for key in _SHARED)
+        budget = replace(share, **{key: limit + spent.get(key, 0) for key, limit in limits if limit is not None})
 
         def answer() -> None:
             try:
@@ -176,8 +174,8 @@ class _Batch:
 
     def _trajectory_of(self, id_: str) -> Path:
         """The trajectory of a question. A hash of id and text names it, since an id may contain any characters."""
-        digest = hashlib.sha256(json.dumps((id_, self._questions[id_])).encode()).hexdigest()
-        return self.runs / f"{digest[:24]}.jsonl"
+        key = json.dumps((id_, self._questions[id_])).encode()
+        return self.runs / f"{hashlib.sha256(key).hexdigest()[:24]}.jsonl"
 
     def _next_share(self, at_once: int) -> Budget | None:
         """The budget of the next question: an equal part of what is left of each shared limit, at least half of the

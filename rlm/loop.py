@@ -81,12 +81,7 @@ class Loop:
         self, setup: Setup, context: object, *, runner: Runner, gateway: Gateway, subcalls: SubCalls, meter: ReadMeter,
         is_top: bool, has_text: bool,
     ) -> None:  # fmt: skip
-        """- `runner`: runs the cells
-        - `gateway`, `subcalls`: make the calls of the root, and those of cells
-        - `meter`: measures what is read of the lazy texts of the run
-        - `is_top`: false for a child run
-        - `has_text`: whether there is a context that is not empty
-        """
+        """`is_top`: false for a child run. `has_text`: whether there is a context that is not empty."""
         self._setup, self._runner = setup, runner
         self._gateway, self._subcalls, self._meter = gateway, subcalls, meter
         self._is_top, self._has_text = is_top, has_text
@@ -100,11 +95,8 @@ class Loop:
     ) -> Iterator[Step]:
         """Run turns until one ends the question, and yield each. The last step has the answer and the reason.
 
-        - `messages`: the conversation so far; each turn adds to it
-        - `turns_before`: the number of turns of earlier questions
-        - `earlier`: the turns of this question that have run already
-
-        Raises LLMError when the root model fails.
+        `messages`: the conversation so far; each turn adds to it. `turns_before`: the number of turns of earlier
+        questions. `earlier`: the turns of this question that have run already. Raises LLMError when the root fails.
         """
         question = _Question(
             query, turns_before, turns=len(earlier), previous=earlier[-1] if earlier else None,

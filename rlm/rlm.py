@@ -76,8 +76,7 @@ class RLM:
     ) -> None:  # fmt: skip
         """Models:
 
-        - `model`: the root model, by default gpt-5: a name at an OpenAI-compatible endpoint, or PROVIDER:NAME, such as
-          `anthropic:claude-opus-5-5`
+        - `model`: the root model, at an OpenAI-compatible endpoint or as `anthropic:claude-opus-5-5`; by default gpt-5
         - `sub_model`: the model of sub-calls, by default the root model
         - `lm`, `sub_lm`: objects that make the calls instead; sub-calls go to `sub_lm`, by default `lm`, and ask it for
           `sub_model`
@@ -98,8 +97,7 @@ class RLM:
         - `cell_timeout`: seconds of a cell's own time; None for no limit
         - `output_limit`: characters of output per block; by default 20,000, but at most a quarter of the window
         - `window_tokens`: the root's window; by default what its provider says, else 128,000
-        - `prompt_characters`: the longest prompt of a sub-call; by default what its model says, else 100,000, at most
-          half its window
+        - `prompt_characters`: the longest prompt of a sub-call; by default 100,000, but at most half its model's window
         - `compaction`: whether to shorten a history that nears the window
 
         Running:
@@ -126,14 +124,14 @@ class RLM:
         if max_depth < 1:
             raise ValueError(f"max_depth must be at least 1, not {max_depth}")
         chosen = _choose_models(
-            model, lm=lm, preset=preset, backend=backend, backend_kwargs=backend_kwargs, sub_model=sub_model,
-            sub_lm=sub_lm, sampling=sampling, sub_sampling=sub_sampling, base_url=base_url, api_key=api_key,
-            headers=headers,
+            model, sub_model=sub_model, lm=lm, sub_lm=sub_lm, preset=preset, backend=backend, base_url=base_url,
+            backend_kwargs=backend_kwargs, sampling=sampling, sub_sampling=sub_sampling, api_key=api_key, headers=headers,
         )  # fmt: skip
         if isinstance(models, str) or not all(isinstance(name, str) for name in models or ()):
             raise TypeError(f"models= must be a list of names, not {models!r}")
-        budget = _limit(budget, iterations=max_iterations, calls=max_calls, tokens=max_tokens, dollars=max_dollars,
-                        seconds=max_seconds)  # fmt: skip
+        limits: dict[str, Any] = {"iterations": max_iterations, "calls": max_calls, "tokens": max_tokens,
+                                  "dollars": max_dollars, "seconds": max_seconds}  # fmt: skip
+        budget = replace(budget or Budget(), **{key: limit for key, limit in limits.items() if limit is not None})
         if sub_cache is not None and not isinstance(sub_cache, SubCache):
             sub_cache = SubCache(None if sub_cache is True else sub_cache) if sub_cache is not False else None
         tools, tool_lines = describe_tools(custom_tools)
@@ -206,7 +204,8 @@ class RLM:
         if self._persistent and budget is None and trajectory is None:
             return self._session(context).ask(query)
         setup = replace(self._setup, budget=budget or self._setup.budget)
-        recording, whole_bytes = load_run(trajectory) if trajectory and _has_begun(trajectory) else (None, 0)
+        has_begun = trajectory and os.path.exists(trajectory) and b"\n" in Path(trajectory).read_bytes()
+        recording, whole_bytes = load_run(trajectory) if trajectory and has_begun else (None, 0)
         if recording and recording.metadata.get("query") != query:
             raise TrajectoryError(f"{trajectory} records the run of another question: give another path")
         with closing(Session(setup, context, path=trajectory)) as session:
@@ -315,14 +314,9 @@ def _choose_models(
     return backends.choose(model, preset=preset, backend=backend, lm=lm, **{**others, **options})
 
 
-def _limit(budget: Budget | None, **limits: Any) -> Budget:
-    """`budget` with those of `limits` that are not None in place of its own."""
-    return replace(budget or Budget(), **{name: limit for name, limit in limits.items() if limit is not None})
-
-
 def _limits_of_windows(
-    chosen: backends.Models, window_tokens: int | None, prompt_characters: int | None, output_limit: int | None, *,
-    compaction: bool,
+    chosen: backends.Models, window_tokens: int | None, prompt_characters: int | None, output_limit: int | None,
+    *, compaction: bool
 ) -> dict[str, int]:  # fmt: skip
     """The fields of a Setup whose defaults follow from the windows of its models."""
     tokens = window_tokens or int(getattr(chosen.root, "window_tokens", _WINDOW_TOKENS))
@@ -388,8 +382,3 @@ def load_run(path: str | os.PathLike[str]) -> tuple[Recording, int]:
     except (TypeError, ValueError) as exc:
         raise TrajectoryError(f"{path} cannot be resumed: {exc}") from None
     return recording, whole_bytes
-
-
-def _has_begun(path: str | os.PathLike[str]) -> bool:
-    """Whether there is a trajectory with a complete first line at `path`."""
-    return os.path.exists(path) and b"\n" in Path(path).read_bytes()

@@ -50,9 +50,7 @@ class Session:
         self, setup: Setup, context: object = None, *, parent: Gateway | None = None, depth: int = 1,
         path: str | os.PathLike[str] | None = None, source: str | None = None,
     ) -> None:  # fmt: skip
-        """- `setup`: the settings of the RLM
-        - `context`: what all questions are about
-        - `parent`, `depth`: of a child run, the gateway of its parent, and its depth from 2
+        """- `parent`, `depth`: of a child run, the gateway of its parent, and its depth from 2
         - `path`: the trajectory file, in place of that of `setup`
         - `source`: where the context came from, to be recorded
         """
@@ -235,10 +233,8 @@ class Session:
             for step in self._loop.run(query, self._messages, turns_before, earlier):
                 question = query if is_follow_up and not steps else None
                 steps.append(step)
-                sources: Sequence[Source] = ()
-                reads: Sequence[Read] = ()
-                if step.reason is not None and self._is_top and (step.claims or self._meter.texts):
-                    sources, reads = self._find_sources_and_reads(steps)
+                has_sources = step.reason is not None and self._is_top and (step.claims or self._meter.texts)
+                sources, reads = self._find_sources_and_reads(steps) if has_sources else ([], [])
                 self._trajectory.add(step, self.gateway.usage, question, sources, reads)
                 self._turns = step.iteration
                 if setup.on_step and self._is_top:

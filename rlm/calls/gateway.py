@@ -41,15 +41,12 @@ class PaidReplies(Protocol):
 
     def take(self, key: str) -> Reply | None:
         """The next reply to a call with this key, each once; None if none is left. Raises LLMError if it failed."""
-        ...
 
     def take_turn(self, turn: int) -> Reply | None:
         """The reply of the root in this turn; None if there is none."""
-        ...
 
     def take_child(self, key: str) -> ChildRun | None:
         """The next child run with this key, each once; None if none is left."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +72,7 @@ class Gateway:
         self, usage: Usage, budget: Budget | None = None, *, backoff: Backoff | None = None,
         cache: SubCache | None = None, journal: Journal | None = None, models: Collection[str] | None = None,
     ) -> None:  # fmt: skip
-        """- `usage`: counts calls, tokens and dollars
-        - `budget`: the limits; by default none
-        - `backoff`: the waits between retries
+        """- `budget`: the limits; by default none
         - `cache`: answers of sub-calls from other runs
         - `journal`: called with a record of each call as soon as the call ends
         - `models`: the models that cells may name besides their default; None for any

@@ -149,7 +149,7 @@ class _Compilation:
         stored = {info.key for info in self._store.list(f"{self._root}/digests/")}
         hash_before = _hash(*stored - set(self._created))
         current_stems = set(stems.values())
-        for key in [key for key in stored if key.rsplit(".", 2)[0] not in current_stems]:
+        for key in {key for key in stored if key.rsplit(".", 2)[0] not in current_stems}:
             self._store.delete(key)
             stored.remove(key)
         ends = (".model.md",) if self._rlm else (".model.md", ".rules.md")  # a model reads again what only rules have
@@ -250,10 +250,9 @@ class _Compilation:
             batch = texts[start : start + _DIGESTS_PER_PROMPT]
             merged = self._merge(self._rlm, statements, batch) if self._rlm and not self._limit_reached else []
             statements = merged or _pick(statements, [parse_statements(text, _find_in(text)) for text in batch])
-        made_by = _BY_RULES
-        if self._rlm:
-            lm = self._rlm.lms[0]
-            made_by = f"Compiled by {getattr(lm, 'model', type(lm).__name__)} from {len(digests.sessions)} sessions."
+        lm = self._rlm.lms[0] if self._rlm else None
+        by_model = f"Compiled by {getattr(lm, 'model', type(lm).__name__)} from {len(digests.sessions)} sessions."
+        made_by = by_model if lm else _BY_RULES
         return _format_brief(f"# Brief. {made_by}\n{self._limit_note(digests.waiting)}", statements)
 
     def _merge(self, rlm: RLM, statements: Sequence[Statement], digests: Sequence[str]) -> list[Statement]:

@@ -32,14 +32,12 @@ class TextPart:
 
     def document_at(self, offset: int) -> Any:
         """The document with the character at `offset`; None if there is none."""
-        documents = self._documents()
-        return None if documents is None else documents.at(offset)
+        return None if (documents := self._documents()) is None else documents.at(offset)
 
     def url_at(self, offset: int) -> str | None:
         """The `url` in the metadata of the document with the character at `offset`, else its name, if that is one."""
-        documents = self._documents()
-        document = None if documents is None else documents.at(offset)
-        if documents is None or document is None:
+        documents, document = self._documents(), self.document_at(offset)
+        if document is None:
             return None
         url = documents.metadata_of(document.number).get("url", document.name)
         return url if isinstance(url, str) and _WEB_URL.fullmatch(url) else None

@@ -204,14 +204,12 @@ class Interpreter:
                 warnings.warn(f"{local}: {describe_left_out(folder.left_out)}", stacklevel=3)
 
     def _run(self, method: str) -> tuple[str, str]:
-        """Call a method of the worker's namespace. Returns what it printed, and its traceback."""
         self.start()
         assert self._runner is not None
         result = self._runner.run(_CELL % (self._folder, method))
         return result.stdout, result.stderr
 
     def _all_names(self) -> dict[str, object]:
-        """The names of the runner: those of the code, and functions that serve `WorkerNamespace`."""
         functions: dict[str, object] = {
             "_interpreter_call": self._call,
             "_interpreter_code": lambda: self._code,
@@ -264,7 +262,6 @@ def _refuse(prompt: object) -> str:
 
 
 def _summarize(out: str) -> str:
-    """An output, or a summary of a long one."""
     if len(out) <= STDOUT_CHARACTERS:
         return out
     lines = len(out.splitlines())

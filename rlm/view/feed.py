@@ -161,11 +161,10 @@ class RowFeed:
         changed_at = self.path.stat().st_mtime
         with suppress(FileNotFoundError):  # the partial file exists only during a turn
             changed_at = max(changed_at, partial_of(self.path).stat().st_mtime)
-        silent_seconds = max(0.0, time.time() - changed_at)
+        silence = max(0.0, time.time() - changed_at)  # in seconds
         records = self._read_partial()
         return {
-            "status": "running" if silent_seconds < QUIET_SECONDS else "quiet",
-            "silent_seconds": round(silent_seconds, 1),
+            "status": "running" if silence < QUIET_SECONDS else "quiet", "silent_seconds": round(silence, 1),
             "replied": any(record.get("type") == "reply" for record in records),
             "calls": sum(1 for record in records if record.get("type") != "reply"),
         }  # fmt: skip
