@@ -94,10 +94,8 @@ class Loop:
         self, query: str, messages: list[Message], turns_before: int = 0, earlier: Sequence[Step] = ()
     ) -> Iterator[Step]:
         """Run turns until one ends the question, and yield each. The last step has the answer and the reason.
-
         `messages`: the conversation so far; each turn adds to it. `turns_before`: the number of turns of earlier
-        questions. `earlier`: the turns of this question that have run already. Raises LLMError when the root fails.
-        """
+        questions. `earlier`: the turns of this question that have run already. Raises LLMError when the root fails."""
         question = _Question(
             query, turns_before, turns=len(earlier), previous=earlier[-1] if earlier else None,
             has_refused_unseen=any(step.refusal == "unseen" for step in earlier),

@@ -78,8 +78,7 @@ class RLM:
 
         - `model`: the root model, at an OpenAI-compatible endpoint or as `anthropic:claude-opus-5-5`; by default gpt-5
         - `sub_model`: the model of sub-calls, by default the root model
-        - `lm`, `sub_lm`: objects that make the calls instead; sub-calls go to `sub_lm`, by default `lm`, and ask it for
-          `sub_model`
+        - `lm`, `sub_lm`: objects that make the calls instead; `sub_lm` is by default `lm`, asked for `sub_model`
         - `preset`: `openai` or `anthropic`, a pair of models
         - `base_url`, `api_key`, `headers`: for the provider of the root model
         - `sampling`: options of the root's requests, such as `{"temperature": 0}`, and of sub-calls that go to the same
@@ -124,8 +123,9 @@ class RLM:
         if max_depth < 1:
             raise ValueError(f"max_depth must be at least 1, not {max_depth}")
         chosen = _choose_models(
-            model, sub_model=sub_model, lm=lm, sub_lm=sub_lm, preset=preset, backend=backend, base_url=base_url,
-            backend_kwargs=backend_kwargs, sampling=sampling, sub_sampling=sub_sampling, api_key=api_key, headers=headers,
+            model, sub_model=sub_model, lm=lm, sub_lm=sub_lm, preset=preset, backend=backend,
+            backend_kwargs=backend_kwargs, base_url=base_url, api_key=api_key, headers=headers, sampling=sampling,
+            sub_sampling=sub_sampling,
         )  # fmt: skip
         if isinstance(models, str) or not all(isinstance(name, str) for name in models or ()):
             raise TypeError(f"models= must be a list of names, not {models!r}")

@@ -32,8 +32,7 @@ from rlm.models.log import INFO, WARNING, log
 from rlm.models.thinking import split_thinking
 
 _TURN_COUNT = re.compile(r"(?<=\bTurn )(\d+)/\d+")  # the "3/30" in "Turn 3/30: look first"
-Journal = Callable[[dict[str, Any]], object]
-"""Records a call, in the fields of a line of `NAME.partial` (`rlm.trajectory.trajectory`)."""
+Journal = Callable[[dict[str, Any]], object]  # records a call, as a line of `NAME.partial` of a trajectory
 
 
 class PaidReplies(Protocol):

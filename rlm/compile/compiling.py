@@ -4,9 +4,8 @@
     compiled/<project>/brief.md                                           what hooks print
 
 A session is new if its version has no digest. The next brief is made of the last one and the new digests, so its cost
-does not grow with the number of sessions. A brief ends with a hash of the names of the digests in it. If that differs
-from the stored digests, a run ended before it stored its brief, and the next brief takes in the newest digests too.
-Runs at the same time use a conditional PUT: the loser starts again from the brief of the winner.
+does not grow with the number of sessions. A brief ends with a hash of the names of its digests: one of other digests
+is made again, from the newest ones. A run that loses the conditional PUT starts from the brief of the winner.
 """
 
 from __future__ import annotations

@@ -46,7 +46,6 @@ class Statement:
     turns: tuple[str, ...]  # the ids of the turns: `session:n`
 
     def line(self) -> str:
-        """The statement as a line of Markdown."""
         return f"- {self.text} {' '.join(f'[{turn}]' for turn in self.turns)}"
 
 

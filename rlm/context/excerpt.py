@@ -9,10 +9,8 @@ _BRACKETS = {list.__repr__: ("[", "]"), tuple.__repr__: ("(", ")"), set.__repr__
 _NOTE = re.compile(r"\n\.\.\. \[([\d,]+) characters omitted\] \.\.\.\n")  # as `join_ends` writes it
 _NOTE_CHARACTERS = 50  # the longest note; a text with one is not cut to the same length again
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")  # not tab, LF, CRLF
-VOLATILE = re.compile(r"<cell \d+\.\d+>| at 0x[0-9a-f]{6,16}(?=[>,])")
-"""What differs each time that a cell runs: its number in a traceback, and addresses, as in `<object at 0x7f12ab>`."""
+VOLATILE = re.compile(r"<cell \d+\.\d+>| at 0x[0-9a-f]{6,16}(?=[>,])")  # numbers of cells, addresses: "at 0x7f12ab"
 _SURROGATE = re.compile(r"[\ud800-\udfff]")  # half of a pair, which has no encoding
-_MOST_DEPTH = 20  # the deepest container whose items a repr shows
 
 
 def make_printable(text: str, *, terminal: bool) -> str:
@@ -61,7 +59,7 @@ def _repr_parts(value: object, limit: int, depth: int) -> Iterator[str]:
     own_repr = type(value).__repr__
     if isinstance(value, (str, bytes)) and own_repr in (str.__repr__, bytes.__repr__):
         yield _shorten_literal(value, limit)
-    elif depth > _MOST_DEPTH:
+    elif depth > 20:  # an item that deep says nothing
         yield "..."
     elif isinstance(value, dict) and own_repr is dict.__repr__:
         yield "{"

@@ -312,8 +312,7 @@ FINAL(repr([eval(answer) for answer in rlm_query_batched(["child"] * 7, contexts
         rlm = RLM(lm=ScriptedLM(script), runner="local", max_depth=2, trajectory=path)
         kill_before_first_line(rlm, monkeypatch, context)
         records = [json.loads(line) for line in partial_of(path).read_text().splitlines()]
-        firsts = ("'[1]'", "'A'", "'a'")  # as if killed while these children ran
-        kept = [record for record in records if record["response"] not in firsts]
+        kept = [record for record in records if record["response"] not in ("'[1]'", "'A'", "'a'")]  # killed in these
         partial_of(path).write_text("".join(f"{json.dumps(record)}\n" for record in kept))
         rlm = RLM(lm=(lm := ScriptedLM(script)), runner="local", max_depth=2, max_iterations=50)
         assert rlm.resume(path, context).answer == str(["[1]", [1], "[2]", "A", "B", "a", "b"])
