@@ -61,8 +61,8 @@ def _described_as(tool: Callable[..., Any], *, also: str = "", sentence: str = "
     parameter, and `sentence` is added to the summary.
     """
     summary, _, parameters = (inspect.getdoc(tool) or "").partition("\n\nArgs:\n")
-    first = "    context: The name of the text; may be left out where there is one only."
-    rows = [first, parameters, f"    {also}" if also else ""]
+    rows = ["    context: The name of the text; may be left out where there is one only.", parameters]
+    rows += [f"    {also}"] if also else []
 
     def decorate(method: Method) -> Method:
         method.__doc__ = f"{summary}{sentence}\n\nArgs:\n" + "\n".join(filter(None, rows))
@@ -232,8 +232,7 @@ class Tools:
             self.context_list, self.context_info, self.context_slice, self.context_search, self.context_documents,
             self.context_outline,
         ]  # fmt: skip
-        serves_nothing = not (served.has_texts or served.kept)
-        if served.sessions is not None or serves_nothing:  # without sessions, these tools say what to set
+        if served.sessions is not None or not (served.has_texts or served.kept):  # with nothing, they say what to set
             tools += [self.session_list, self.session_read]
             if uploads:
                 tools.append(self.upload_context)

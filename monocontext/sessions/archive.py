@@ -1,7 +1,4 @@
-"""Read an archive of sessions: its projects, the sessions of each, and all sessions of a project as one text.
-
-The text is derived from the sessions and kept beside them, a document for each. Whoever opens it brings it up to date.
-"""
+"""Read an archive of sessions: its projects, the sessions of each, and all sessions of a project as one text."""
 
 from __future__ import annotations
 
@@ -187,10 +184,8 @@ class Project:
         return text
 
     def _stored_text(self, versions: Mapping[str, str], options: TextOptions) -> ProjectText:
-        """The text of all readable sessions, brought up to date; in memory if the caller may not write.
-
-        `versions`: the sessions in the archive. Raises `NotFound` if none can be read.
-        """
+        """The text of the sessions in `versions`, brought up to date, or in memory if the caller may not write.
+        Sessions that cannot be read are left out. Raises `NotFound` if none can be read."""
         place, is_updated = _Below(self.store, f"{session_info.TEXTS}/{self._part}"), False
         for _ in range(_ATTEMPTS):
             text_versions: dict[str, Any] | None = None  # of the sessions in the text; None if there is no text

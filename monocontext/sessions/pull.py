@@ -60,13 +60,13 @@ def pull_session(archive: Sessions, session_id: str | None, into: Path, project:
     if re.search(r"\.\d+$", name):
         raise MonocontextError(f"{name} is the shorter of two sessions of one id, so it cannot go on: `show` prints it")
     top, old_top = Path(find_repository(str(into))[0] or into), info.top or info.began_in
-    folder = Path(_mapped({old_top: str(top)})(info.began_in)) if info.began_in else into
+    folder = Path(_path_mapper({old_top: str(top)})(info.began_in)) if info.began_in else into
     folder = folder if folder.is_dir() and folder.is_relative_to(top) else top
     path = _path_of(info, folder)
     named = (word(part(record, "toolUseResult"), "persistedOutputPath") for record in records)
     output = next(filter(None, named), "")  # in the folder in which the agent of the other machine kept long outputs
     outputs = output[: max(output.rfind("/"), output.rfind("\\"), 0)]
-    change = _mapped({old_top: str(top), outputs: str(path.with_suffix("") / "tool-results")})
+    change = _path_mapper({old_top: str(top), outputs: str(path.with_suffix("") / "tool-results")})
     is_new, written = _write(path, records, change), list(records)
     for below in archived.list_sessions():
         if below.startswith(f"{name}/subagents/"):
@@ -90,8 +90,8 @@ def _choose(archive: Sessions, session_id: str | None, into: Path, project: str 
         return archive.project(own), max(mains)[1]
     archived, name = archive.find(session_id, project)
     if archived.name != own:
-        ways = f"go to a clone of {archived.name}, or give it with --into, or allow this directory with --project"
-        raise MonocontextError(f"{name} is of project {archived.name}, and {into} of {own}: {ways} {archived.name}")
+        advice = f"name a clone of {archived.name} with --into, or allow this directory with --project"
+        raise MonocontextError(f"{name} is of project {archived.name}, and {into} of {own}: {advice} {archived.name}")
     return archived, name
 
 
@@ -99,7 +99,7 @@ def claude_folder(directory: Path) -> Path:
     """The folder in which Claude Code keeps the sessions of a directory."""
     slug = re.sub(r"[^a-zA-Z0-9]", "-", unicodedata.normalize("NFC", str(directory)))
     if len(slug) > 200:  # then the agent's own name for it ends in a hash
-        raise MonocontextError(f"the path has more than 200 characters, pull into a shorter one: {directory}")
+        raise MonocontextError(f"the path must have at most 200 characters, not {len(slug)}: {directory}")
     return claude_code.roots()[0] / "projects" / slug
 
 
@@ -119,7 +119,7 @@ def _safe(name: str) -> str:
     return name
 
 
-def _mapped(folders: Mapping[str, str]) -> Callable[[str], str]:
+def _path_mapper(folders: Mapping[str, str]) -> Callable[[str], str]:
     """A function that replaces directories by others in a text, as they are and as they are in JSON."""
     pairs = [(old, new) for old, new in folders.items() if old.strip("/\\") and old != new]
     forms = {form(old): form(new) for old, new in pairs for form in (str, lambda text: json.dumps(text)[1:-1])}
@@ -131,6 +131,7 @@ def _mapped(folders: Mapping[str, str]) -> Callable[[str], str]:
 
 
 def _change(value: Any, change: Callable[[str], str]) -> Any:
+    """A value of JSON with all its strings changed, but for signed thinking."""
     if isinstance(value, list):
         return [_change(item, change) for item in value]
     if isinstance(value, dict) and not (value.get("signature") and "thinking" in str(value.get("type"))):
@@ -148,7 +149,7 @@ def _write(path: Path, records: list[Record], change: Callable[[str], str]) -> b
         if ids >= set(archived):
             return False
         if not ids <= set(archived):
-            raise MonocontextError(f"{path} went on in another way than the archived one: upload it, and both are kept")
+            raise MonocontextError(f"{path} has turns that the archived session lacks: upload it, and both are kept")
     files = {path: b"".join(dumps(record) + b"\n" for record in own_records)}
     for record in [record for record in records if record.get("type") == claude_code.TOOL_OUTPUT]:
         name = _safe(str(record.get("uuid")).removeprefix(f"{claude_code.TOOL_OUTPUT}-"))

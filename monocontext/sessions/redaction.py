@@ -25,7 +25,7 @@ _UNCHANGED: dict[_Path, frozenset[str]] = {  # fields that are not searched if t
     ("message",): frozenset(["id", "model", "role", "type", "stop_reason"]),
     ("payload",): frozenset(["id", "call_id", "type", "encrypted_content", "role"])}  # fmt: skip
 _UNCHANGED_IN_BLOCK = frozenset(["id", "tool_use_id", "type"])
-_SEALS = {"thinking": "signature", "redacted_thinking": "data"}  # fields of a signature: a block without secrets stays
+_SEALS = {"thinking": "signature", "redacted_thinking": "data"}  # the field that signs a block, which must stay whole
 _MOST_INLINE = 256  # characters. Longer base64 is replaced as a picture.
 _MOST_ARGUMENT = 200  # characters. A longer argument of a command is a script, which is searched alone.
 _OPTION = re.compile(r"--?[A-Za-z]\S*")  # in a command; a line that a diff takes away has blanks
@@ -75,7 +75,7 @@ class Redactor:
 
     def _clean_fields(self, fields: Record, line: int, path: _Path) -> Record:
         """An object without its secrets. The name of a field may be one, and may say that its value is one."""
-        unchanged, seal, findings_before = _UNCHANGED.get(path, frozenset()), "", len(self.findings)
+        unchanged, seal, count_before = _UNCHANGED.get(path, frozenset()), "", len(self.findings)
         if path[:2] == ("message", "content") and len(path) == 3 and isinstance(path[2], int):
             seal = _SEALS.get(str(fields.get("type")), "")
             unchanged = _UNCHANGED_IN_BLOCK | ({seal} if seal == "signature" else frozenset())
@@ -90,10 +90,10 @@ class Redactor:
             clean = self.text(name, line, ".".join(map(str, (*path, "(a name)"))))
             while clean in results:
                 clean += "'"
-            meaning = value_name if name.lower().endswith("value") and not strength_of(name) else name
+            judged_name = value_name if name.lower().endswith("value") and not strength_of(name) else name
             picture = name != seal and _describe_picture(fields, name)
-            results[clean] = picture or self._clean_value(meaning, value, line, (*path, name))
-        return fields if fields.get(seal) and len(self.findings) == findings_before else results
+            results[clean] = picture or self._clean_value(judged_name, value, line, (*path, name))
+        return fields if fields.get(seal) and len(self.findings) == count_before else results
 
     def _clean_value(self, name: str, value: Any, line: int, path: _Path) -> Any:
         """A value without its secrets, given the name of its field; the items of a list share it."""

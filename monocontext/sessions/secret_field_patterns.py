@@ -24,7 +24,6 @@ def _pattern(example: str, near_miss: str, pattern: str) -> FieldPattern:
 
 # fmt: off
 # What stands before the name
-
 QUALIFIER = _pattern("api ", "apis ", r"""(?i:  # a word that belongs to the name: `api key`, `mot de passe`
     \b(?:api|secret|access|private|auth|access[ ]key|signing|encryption|app|client|account|license)
     | mot[ ]de | kata | mật)[ .]$""")
@@ -36,7 +35,6 @@ LINE_START = _pattern("  12\t- export ", "print(", r"""  # `- ` of a list, `12: 
     (?:[+>|-][ \t]*)?(?:\d{1,6}(?:\t|[ ]*[:|\u2192-])[ \t]*)?[\w\t\x20"'*+>.$:/-]{0,100}$""")
 
 # What stands between a word such as `secret` and the value
-
 AFTER_WORD = _pattern("""_key"]: """, "_key.next", r"""
     # `_key` after `secret`, ` code` after `pass`; then what closes the name: `"]`, `**`
     (?P<rest>(?i:(?:[^\W是はが为為]|-){0,40}+(?:\ (?:access[ ]key|key|token|code|passe?|phrase|khẩu|id)\b){0,2}))
@@ -65,7 +63,6 @@ PAIR_GAP = _pattern('", "value": ', '", "values": ', r"""
     | </(?i:key|name)>\s{0,40}<margin>\s{0,40}<(?i:string|value)>""")  # `key</key><string>`
 
 # The forms of a value
-
 QUOTED = _pattern('SecretStr("SECRET"', '"SECRET', r"""
     (?:[rbufLRBUFN@$]{0,2}|(?:new[ ])?(?:b64decode|SecretStr|SecureString|String|Some|Secret)\()
     (?P<quote>\\{0,7}(?:\"\"\"|'''|["'`]))

@@ -1,7 +1,7 @@
 """Find the secrets in a text: tokens of known form, private keys, and values with the name of a secret. Does no I/O.
 
-A pattern runs only where its piece or word is, and a bounded number of steps, so the cost is linear in the length. A
-text is also searched with escapes resolved, cut lines joined and base64 decoded. High entropy alone is not a sign.
+A pattern is tried only where one of its words is, for a bounded number of steps, so the cost is linear. A text is also
+searched with escapes decoded, wrapped lines joined and base64 decoded. To look random is not enough: ids do, too.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from monocontext.sessions.secret_values import NAME_WORDS, is_dummy, is_random_t
 
 Span = tuple[int, int, str]  # start, stop, kind
 
-_MOST_LEVELS = 4  # of escapes that are resolved: a tool's result that quotes a transcript is JSON in JSON in JSON
-_AFTER = 512  # a match that begins before its piece ends at most so many characters after the beginning of the piece
+_MOST_LEVELS = 4  # of escapes that are decoded: a tool's result that quotes a transcript is JSON in JSON in JSON
+_AFTER = 512  # characters after the beginning of a word, within which a match that begins before the word must end
 # Wrapped as `base64` and mail do, or in one run. 16 characters are 12 bytes: nothing shorter has a name and a value.
 _ENCODED = re.compile(r"(?<![A-Za-z0-9+/_-])(?:(?:[A-Za-z0-9+/_-]{60,76}\r?\n[ \t]{0,20}){1,2000}[A-Za-z0-9+/_-]{0,76}|[A-Za-z0-9+/_-]{16,})={0,2}")  # fmt: skip
 _TO_STANDARD = str.maketrans("-_", "+/", " \t\r\n=")  # base64 of URLs as usual base64, without blanks and padding
@@ -71,7 +71,7 @@ def find_secrets(text: str, extra: Sequence[re.Pattern[str]] = ()) -> list[Span]
 
 
 def _find_spans(text: str, extra: Sequence[re.Pattern[str]], levels: int) -> Iterator[Span]:
-    """The secrets of a text and of its views, with up to `levels` levels of escapes resolved."""
+    """The secrets of a text and of its views, with up to `levels` levels of escapes decoded."""
     yield from _find_plain(text, extra)
     for view in join_wraps(text):
         yield from ((view.offset(a), view.offset(b - 1) + 1, kind) for a, b, kind in _find_plain(view.text, extra))
@@ -82,6 +82,7 @@ def _find_spans(text: str, extra: Sequence[re.Pattern[str]], levels: int) -> Ite
 
 
 def _find_plain(text: str, extra: Sequence[re.Pattern[str]]) -> Iterator[Span]:
+    """The secrets of a text as it stands."""
     for pattern in extra:
         yield from ((*match.span(), "custom") for match in pattern.finditer(text))
     for finder in (_TOKENS, _PIECES):
@@ -120,27 +121,27 @@ def _find_encoded(text: str) -> Iterator[Span]:
         data = base64.b64decode(run + "=" * (-len(run) % 4))
         is_utf16 = len(data) > 8 and not any(data[1:16:2])
         plain = data.decode("utf-16-le" if is_utf16 else "utf-8", "replace")
-        most = len(plain) * 9 // 10  # the word after a wrapped text may look like its last line
-        if _CONTROL.search(plain, 0, most) or "\ufffd" in plain[: most if "\n" in match[0] else len(plain)]:
-            continue
-        if result := next(_find_spans(plain, (), 1), None):
-            yield *match.span(), result[2]
+        surely_data = len(plain) * 9 // 10  # the word after a wrapped text may look like its last line
+        if _CONTROL.search(plain, 0, surely_data) or "\ufffd" in plain[: surely_data if "\n" in match[0] else None]:
+            continue  # not a text
+        if secret := next(_find_spans(plain, (), 1), None):
+            yield *match.span(), secret[2]
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The pattern of one kind of secret. A group `secret` is removed, else all; a group `rest` must look random."""
+    """The pattern of one kind of secret, tried where a word is. Its group `rest`, if it has one, must look random."""
 
     kind: str
-    pattern: str
+    pattern: str  # its group `secret` is the secret, or all that it matches if it has none
     before: int = 0  # the most characters of a match before the word
 
     def spans(self, text: str, offset: int) -> list[tuple[int, int]]:
         """The span of the secret in a match around the word at `offset`, as a list; empty if there is none."""
         match = _compile(self.pattern).match(text, offset)
-        if self.before:  # a search that fails goes on to the end, so the end is near
-            near = _compile(self.pattern).finditer(text, max(0, offset - self.before), offset + _AFTER)
-            match = next((item for item in near if item.end() > offset), None)  # the line before may match as well
+        if self.before:  # a search that fails goes on to the end, so it gets an end that is near
+            matches = _compile(self.pattern).finditer(text, max(0, offset - self.before), offset + _AFTER)
+            match = next((item for item in matches if item.end() > offset), None)  # the line before may match as well
         if match is None or match.start() > offset:
             return []
         groups = match.groupdict()
@@ -151,10 +152,10 @@ class Shape:
 
 
 class WordFinder:
-    """Finds many words in a text in one pass, and yields the values of each."""
+    """Finds many words in a text in one pass, and yields the shapes of each; None stands for a search of another kind."""
 
     def __init__(self, rows: Iterable[tuple[str, Shape | None]], before: str = "") -> None:
-        """`rows`: words, each with a value; that of a word that begins with a shorter one goes to the shorter one.
+        """`rows`: words, each with a shape; that of a word that begins with a shorter word goes to the shorter one.
         `before`: a zero-width pattern that must match where a word begins."""
         rows = list(rows)
         words = {word for word, _ in rows}
@@ -166,7 +167,7 @@ class WordFinder:
         self._pattern = re.compile(before + _any_of(sorted(self._rows)))
 
     def find(self, text: str) -> Iterator[tuple[int, int, list[Shape | None]]]:
-        """Yield the start, the stop and the values of each word."""
+        """Yield the start, the stop and the shapes of each word."""
         offset = 0
         while hit := self._pattern.search(text, offset):
             offset = hit.start() + 1  # words may overlap
@@ -182,7 +183,7 @@ def _any_of(words: list[str]) -> str:
 
 
 class View(NamedTuple):
-    """A piece of a text in which some marks (escapes, cuts) are replaced."""
+    """A part of a text in which escapes are decoded, or wraps removed."""
 
     text: str
     starts: list[int]  # the start in `text` of each run of copied or decoded characters
@@ -195,7 +196,7 @@ class View(NamedTuple):
 
 
 def decode_escapes(text: str) -> Iterator[View]:
-    """Views with one level of escapes decoded: those of JSON and terminals, or if there are none, of URLs."""
+    """Yield views with one level of escapes decoded: those of JSON and terminals, or if there are none, of URLs."""
     marks = list(_ESCAPE.finditer(text)) if any(sign in text for sign in "\\\x1b&") else []
     if not marks and "%" in text:
         marks = list(_PERCENT.finditer(text))
@@ -203,7 +204,7 @@ def decode_escapes(text: str) -> Iterator[View]:
 
 
 def join_wraps(text: str) -> Iterator[View]:
-    """Yield the text with words joined again that a terminal, a mail program or a shell's `\\` cut in two."""
+    """Yield views in which words are joined again that a terminal, a mail program or a shell's `\\` cut in two."""
     if "\n" in text:
         yield from _make_views(text, [cut for cut in _WRAP.finditer(text) if _is_wrap(text, cut)], lambda _: "")
 

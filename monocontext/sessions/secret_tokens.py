@@ -24,11 +24,6 @@ _WORD, _ALNUM, _HEX = "[A-Za-z0-9_-]", "[A-Za-z0-9]", "[0-9a-f]"
 _END = r"(?![A-Za-z0-9])"
 _UUID = "[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 
-
-def _at_least(least: int) -> str:
-    return f"{_WORD}{{{least},500}}"
-
-
 # What follows a beginning, as a pattern: the providers, each with its beginnings; the documentation. So Chroma's tokens
 # are `ck-` and 40 to 60 letters and digits. If a pattern has a group `secret`, only that is the secret.
 TOKENS = {
@@ -155,14 +150,14 @@ TOKENS = {
     _ALNUM + "{100,110}": "wallet xprv9 zprv",  # bips.dev/32
     r"(?=[^\s\"']{0,28}\d)(?![a-z_]{8})[^\s\"']{29}(?=[\"'])": "freemius sk_",  # freemius.com/help
     _ALNUM + "{27,60}": "ngrok cr_",  # ngrok.com/docs
-    _at_least(16): "anthropic sk-ant- | openrouter sk-or- | openai sk-proj- sk-svcacct- sk-admin- sk-None- sk-service- | endor endr+ | settlemint sm_aat_ sm_pat_ sm_sat_",
-    _at_least(20): """openai sk- | tavily tvly- | browserbase bb_live_ bb_test_ bb_pr_ bb_ma_ | cursor crsr_ cursor_user_ | yandex AQVN YCAJE YCM YCN
+    _WORD + "{16,500}": "anthropic sk-ant- | openrouter sk-or- | openai sk-proj- sk-svcacct- sk-admin- sk-None- sk-service- | endor endr+ | settlemint sm_aat_ sm_pat_ sm_sat_",
+    _WORD + "{20,500}": """openai sk- | tavily tvly- | browserbase bb_live_ bb_test_ bb_pr_ bb_ma_ | cursor crsr_ cursor_user_ | yandex AQVN YCAJE YCM YCN
         | github ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ | docker dckr_pat_ dckr_oat_ | vercel vcp_ vci_ vca_ vcr_ vck_ vercel_blob_rw_ | xata xau_
         | hashicorp-vault hvs. hvb. hvr. | supabase sbp_ sb_secret_ | census secret-token: | matrix syt_ mat_ mct_""",
-    _at_least(22): "square sq0atp- sq0csp- sq0idp- sqco_",
-    _at_least(24): "alchemy alcht_",
-    _at_least(26): "postman PMAK- PMAT- | retool retool_",
-    _at_least(30): """groq gsk_ | xai xai- | perplexity pplx- | replicate r8_ | hugging-face hf_ api_org_ | together tgp_v1_ | friendli flp_ | n8n n8n_api_
+    _WORD + "{22,500}": "square sq0atp- sq0csp- sq0idp- sqco_",
+    _WORD + "{24,500}": "alchemy alcht_",
+    _WORD + "{26,500}": "postman PMAK- PMAT- | retool retool_",
+    _WORD + "{30,500}": """groq gsk_ | xai xai- | perplexity pplx- | replicate r8_ | hugging-face hf_ api_org_ | together tgp_v1_ | friendli flp_ | n8n n8n_api_
         | langsmith lsv2_pt_ lsv2_sk_ | braintrust bt-st- | weights-and-biases wandb_v1_ | runpod rpa_ rps_ | e2b e2b_ | daytona dtn_ | npm npm_
         | rubygems rubygems_ | jsr jsrp_ jsrd_ | deno ddp_ ddo_ ddw_ | socket sktsec_ | buildkite bkua_ bkct_ bkat_ bkpt_ bkaj_ bkcq_
         | circleci CCIPAT_ CCIPRJ_ | gitbook gb_api_ | weblate wlu_ wlp_ | netlify nfp_ nfc_ nfo_ nfb_ nfu_ | heroku HRKU- | pulumi pul-
@@ -170,8 +165,8 @@ TOKENS = {
         | honeycomb hcaik_ hcbik_ hcxik_ hcalk_ hcblk_ hcmak_ hcamk_ hcxlk_ | ramp ramp_sec_ ramp_tok_ ramp_business_tok_ | brex bxt_
         | shippo shippo_live_ shippo_test_ | duffel duffel_test_ duffel_live_ | shopify shpat_ shpca_ shppa_ shpss_ shptka_ shpua_ shltm_
         | linear lin_api_ lin_oauth_ lin_wh_ | figma figd_ figo_ figu_ figp_ figoh_ | stytch secret-live- secret-test- | zuplo zpka_ zpka- | kong kpat_ spat_""",
-    _at_least(36): "factory fk-",
-    _at_least(40): """cerebras csk- | nvidia nvapi- | jina jina_ | llama-cloud llx- | pinecone pcsk_ | steel ste- | warp wk-1. | pypi pypi-
+    _WORD + "{36,500}": "factory fk-",
+    _WORD + "{40,500}": """cerebras csk- | nvidia nvapi- | jina jina_ | llama-cloud llx- | pinecone pcsk_ | steel ste- | warp wk-1. | pypi pypi-
         | sourcegraph sgp_ slk_ sgd_ sgamp_user_ | clojars CLOJARS_ | readme rdme_ | digitalocean dop_v1_ doo_v1_ dor_v1_ | notion ntn_
         | cloudflare cfk_ cfut_ cfat_ | scalingo tk-us- | rootly rootly_ | brevo xkeysib- xsmtpsib- | onesignal os_v2_app_ os_v2_org_
         | contentful CFPAT- | frameio fio-u- | intra42 s-s4t2ud- s-s4t2af- u-s4t2ud- u-s4t2af-""",

@@ -283,7 +283,7 @@ urls https://acme.webhook.office.com/webhookb2/<<uuid>>@<<uuid>>/IncomingWebhook
 urls https://oapi.dingtalk.com/robot/send?access_token=<<hex:64>> https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=<<uuid>> https://open.feishu.cn/open-apis/bot/v2/hook/<<uuid>>
 urls https://acct.blob.core.windows.net/c/f?sv=2022-11-02&sr=b&sig=<<base64:43>>%3D https://b.s3.amazonaws.com/k?X-Amz-Expires=60&X-Amz-Signature=<<hex:64>>
 urls https://storage.googleapis.com/b/o?X-Goog-Signature=<<hex:256>> https://acme.test/f?token=<<alnum:32>> https://acme.test/cb#access_token=<<url:43>> https://f.azurewebsites.net/api/f?code=<<url:54>>==
-urls https://eth-mainnet.g.alchemy.com/v2/<<url:32>> https://api.netlify.com/build_hooks/<<hex:24>> https://api.vercel.com/v1/integrations/deploy/prj_<<alnum:28>>/<<alnum:10>> https://bob:<<alnum:16>>@h.test/x
+urls https://eth-mainnet.g.alchemy.com/v2/<<url:32>> https://api.netlify.com/build_hooks/<<hex:24>> https://api.vercel.com/v1/integrations/deploy/prj_<<alnum:28>>/<<alnum:10>> https://hook.integromat.com/<<lower:32>> wss://mainnet.infura.io/ws/v3/<<hex:32>> https://eo<<lower:14>>.m.pipedream.net https://bob:<<alnum:16>>@h.test/x
 """
 IN_SENTENCES = (
     "use {} now", "{}", "it is {}.", "`{}`", "the key ({}), then go on", "export NEW_NAME={}", "Authorization: Bearer {}",

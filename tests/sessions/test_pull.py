@@ -114,7 +114,7 @@ def test_it_is_one_session_wherever_it_goes_on(team: Team) -> None:
     path = back.path
     other = {**records_in(path)[0], "uuid": "ana-1", "timestamp": "2027-01-01T00:00:00Z"}
     path.write_text(as_lines([*records_in(path)[:3], other]))
-    with pytest.raises(MonocontextError, match="went on in another way"):
+    with pytest.raises(MonocontextError, match="has turns that the archived session lacks"):
         pull_session(team.archive, session.session_id, ana)
     team.upload()  # as a further session, which ended last, but cannot go on
     assert pull_session(team.archive, None, team.be("ben")).session_id == session.session_id
