@@ -262,7 +262,7 @@ def search_words(text: Monocontext, words: str, most: int, *, per_document: bool
     try:
         return passages_reply(
             ranked.search(
-                text.span, words, min(most, MOST_PASSAGES), None, SEARCH_SECONDS, documents=text._own_documents,
+                text.span, words, min(most, MOST_PASSAGES), max_seconds=SEARCH_SECONDS, documents=text._own_documents,
                 per_document=per_document, between=False,
             )
         )  # fmt: skip

@@ -242,7 +242,7 @@ class ContextFeed:
         try:
             check_query(words, _MOST_PASSAGES)
             passages = ranked.search(
-                self._text.span, words, _MOST_PASSAGES, most_bytes, _SEARCH_SECONDS,
+                self._text.span, words, _MOST_PASSAGES, max_bytes=most_bytes, max_seconds=_SEARCH_SECONDS,
                 documents=self._text._own_documents, between=False,
             )  # fmt: skip
         except (ToolRefusal, ValueError) as error:

@@ -99,11 +99,14 @@ class Searchable(StrLike):
           `note` says what was left unread
         - `per_document`: rank documents, each by its best passage
 
-        A passage has a few lines. BM25 gives its score, with a bonus for words that are near each other. The result
-        is deterministic; where `note` is empty, no passage of the text scores more.
+        A passage is the whole lines that fit into 640 characters, or that many characters of a longer line. BM25 gives
+        its score, with a bonus for words that are near each other. The result is deterministic; where `note` is empty,
+        no other passage of the text scores more.
 
-        GETs: the rows of the filters in 1 to 3 waves, then frames that may hold the words, best first, in waves of 6 MB
-        and more; without filters the text from its beginning. Documents cost 1 GET more for 4,096 that are read.
+        Case does not count. Accents do: `resume` does not find `résumé`, though `résumé` also finds `resume`.
+
+        GETs: the rows of the filters in 1 to 3 waves, then frames that may hold the words, best first, in waves of 6
+        MB; without filters the text from its beginning. Documents cost 1 GET more for 4,096 that are read.
 
         Raises `ValueError` for a query without a word to look for.
         """
@@ -114,7 +117,13 @@ class Searchable(StrLike):
             max_bytes = check_int("max_bytes", max_bytes, 0)
         check_seconds("max_seconds", max_seconds)
         passages = search(
-            self.span, query, k, max_bytes, max_seconds, documents=self._own_documents, per_document=per_document
+            self.span,
+            query,
+            k,
+            max_bytes=max_bytes,
+            max_seconds=max_seconds,
+            documents=self._own_documents,
+            per_document=per_document,
         )
         for passage in passages:
             self.span.log_received(passage.start, passage.stop)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
 from unicodedata import normalize
 
 from monocontext.format.filters.grams import LEAST_BYTES, fold, stem_of
@@ -37,7 +36,7 @@ _MOST_SPACES = 100
 """The most spaces in a phrase that search filters allow for, where the phrase crosses the end of a frame."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Term:
     """One word or phrase of a query."""
 
@@ -49,7 +48,7 @@ class Term:
     words: tuple[str, ...] = ()
     """The folded words under which search filters may count the term."""
 
-    @cached_property
+    @property
     def needle(self) -> str:
         """A part of every match; empty where letters beside ASCII have cases."""
         has_cases = any(letter.lower() != letter.upper() for letter in self.query.text if not letter.isascii())
@@ -85,8 +84,8 @@ def parse(query: str) -> Terms:
                 (without if is_excluded else phrases).append(_phrase(tokens))
         else:
             for token in re.findall(r"\w+", normalize("NFC", match["word"])):
-                if is_excluded:
-                    without += _excluded_terms(token)
+                if is_excluded:  # where its script has no spaces, as a whole: not each pair
+                    without += [_phrase([token])] if re.search(f"[{_SPACELESS}]", token) else _terms_of(token)
                 else:
                     group = common_words if token.lower() in STOP_WORDS else words
                     group |= {term.pattern.pattern: term for term in _terms_of(token)}
@@ -98,32 +97,15 @@ def parse(query: str) -> Terms:
 
 
 def _terms_of(token: str) -> list[Term]:
-    """The terms of a token: a word, or pairs of characters where the script has no spaces."""
+    """The terms of a token: a word in its spellings, or pairs of characters where the script has no spaces."""
     terms: list[Term] = []
     for part in filter(None, re.split(f"([{_SPACELESS}]+)", token)):
         if re.match(f"[{_SPACELESS}]", part):
             pairs = [part[i : i + 2] for i in range(len(part) - 1)] or [part]
-            terms += map(_pair, dict.fromkeys(pairs))
-        else:
-            terms += _spellings(part)
+            terms += [Term(pair, re.compile(pair), Literal(pair), (pair,)) for pair in dict.fromkeys(pairs)]
+        else:  # as it is, without diacritics, and with these as characters of their own
+            terms += [_word(spelling) for spelling in dict.fromkeys((part, _bare(part), normalize("NFD", part)))]
     return terms
-
-
-def _excluded_terms(token: str) -> list[Term]:
-    """The terms of an excluded token. Where its script has no spaces it is excluded as a whole, not each pair."""
-    return [_phrase([token])] if re.search(f"[{_SPACELESS}]", token) else _spellings(token)
-
-
-def _pair(text: str) -> Term:
-    """The term of two neighbouring characters, or of one alone."""
-    # Of a character three times, both pairs count, wherever a search begins.
-    pattern = f"{text[0]}(?={text[0]})" if text == 2 * text[0] else text
-    return Term(text, re.compile(pattern), Literal(text), (text,))
-
-
-def _spellings(token: str) -> list[Term]:
-    """The terms of a word: as it is, without diacritics, and with these as characters of their own."""
-    return [_word(spelling) for spelling in dict.fromkeys((token, _bare(token), normalize("NFD", token)))]
 
 
 def _word(token: str) -> Term:
@@ -173,15 +155,13 @@ def _counted(words: list[str]) -> tuple[str, ...]:
 
 def _pattern(text: str) -> str:
     """The pattern of a text in any case, for texts whose ASCII letters are in lower case."""
-    return "".join(map(_pattern_of_letter, text))
-
-
-def _pattern_of_letter(letter: str) -> str:
-    if letter.isascii():
-        return re.escape(letter.lower())
-    sigmas = "\u03c3\u03c2" if letter.upper() == "\u03a3" else ""
-    cases = {case for case in (letter, letter.lower(), letter.upper(), *sigmas) if len(case) == 1}
-    return f"[{''.join(sorted(cases))}]" if len(cases) > 1 else re.escape(letter)
+    pattern = ""
+    for letter in text:
+        sigmas = "\u03c3\u03c2" if letter.upper() == "\u03a3" else ""
+        cases = {letter.lower()} if letter.isascii() else {letter, letter.lower(), letter.upper(), *sigmas}
+        cases -= {case for case in cases if len(case) > 1}
+        pattern += f"[{''.join(sorted(cases))}]" if len(cases) > 1 else re.escape(cases.pop())
+    return pattern
 
 
 def _bare(text: str) -> str:

@@ -51,6 +51,10 @@ def every(context: Monocontext, query: str) -> list[Passage]:
     return context.search(query, k=1 << 40, max_bytes=1 << 40)
 
 
+def scores(passages: list[Passage]) -> list[float]:
+    return [passage.score for passage in passages]
+
+
 def plain(text: str) -> Monocontext:
     return opened(text, filters=False)[1]
 
@@ -121,14 +125,14 @@ def test_a_common_word_ends_where_no_passage_can_score_more() -> None:
         ranking = context.search(query, k=5)
         assert not ranking.note
         assert store.bytes_read < share * len(text)
-        assert ranking == every(context, query)[:5], query
+        assert scores(ranking) == scores(every(context, query)[:5]), query
 
 
 def test_without_filters_it_reads_from_the_beginning_and_says_so(large: str) -> None:
     _, context = opened(large, filters=False)
     ranking = context.search("rotate credentials", max_bytes=len(large) // 4)
     assert [item.text.count("credentials") for item in ranking] == [1]
-    assert "no search filters" in ranking.note
+    assert ranking.unread_frames == 18
     assert "the budget ended" in str(ranking)
     assert len(context.search("rotate credentials", max_bytes=1 << 30)) == 2
 
@@ -182,7 +186,7 @@ def test_of_two_words_in_every_frame_the_rarer_counts_more(filters: bool) -> Non
     store, context = opened("".join(lines), filters=filters)
     ranking = context.search("alpha omega", k=20, max_bytes=1 << 40)
     assert all("omega" in item.text for item in ranking)
-    assert ranking == every(context, "alpha omega")[:20]
+    assert scores(ranking) == scores(every(context, "alpha omega")[:20])
     context.count("\n")  # all of it is in memory now
     assert context.search("alpha omega", k=20, max_bytes=1 << 40) == ranking
     with Monocontext.open(store) as cold:
