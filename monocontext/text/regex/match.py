@@ -33,31 +33,41 @@ class Match(Unchanging, metaclass=ABCMeta):
     `isinstance`, a match of the real `re` is an instance too.
     """
 
-    __slots__ = ("_piece", "_piece_start", "_subject", "lastindex", "regs")
-
-    _subject: Subject
-    _piece: str
-    """The text of the match and its groups."""
-    _piece_start: int
-    """Its first character in the whole text."""
-    regs: tuple[tuple[int, int], ...]
-    lastindex: int | None
-
+    __slots__ = ("_base", "_piece", "_piece_start", "_subject", "_window_spans", "lastindex")
     __class_getitem__: Any = classmethod(GenericAlias)
+
+    def __init__(self, real: re.Match[str], base: int, subject: Subject):
+        """`real`: the match in a window that begins at character `base` of the text."""
+        self._subject, self._base = subject, base
+        self.lastindex = real.lastindex
+        spans = self._window_spans = real.regs
+        """The match and its groups in the window; (-1, -1) for a group that took no part."""
+        first, last = spans[0]
+        for start, stop in spans[1:]:  # a group in a look-around may be outside the match
+            if start >= 0:
+                first, last = min(first, start), max(last, stop)
+        self._piece, self._piece_start = real.string[first:last], first
+        """The text of the match and its groups, and where it begins in the window."""
+        subject.text.span.log_received(base + spans[0][0], base + spans[0][1])
 
     re = property(attrgetter("_subject.pattern"))
     string = property(attrgetter("_subject.text"))
     pos = property(attrgetter("_subject.pos"))
     endpos = property(attrgetter("_subject.endpos"))
 
+    @property
+    def regs(self) -> tuple[tuple[int, int], ...]:
+        return tuple(map(self.span, range(len(self._window_spans))))
+
     def _number(self, group: Any) -> int:
+        """The number of a group, which is given by its number or name. Raises `IndexError`."""
         number = self.re.groupindex.get(group, -1) if isinstance(group, str) else group
-        if not hasattr(number, "__index__") or not 0 <= number.__index__() < len(self.regs):
+        if not hasattr(number, "__index__") or not 0 <= number.__index__() < len(self._window_spans):
             raise IndexError("no such group")
         return int(number.__index__())
 
     def _text(self, number: int, default: Any = None) -> Any:
-        start, stop = self.regs[number]
+        start, stop = self._window_spans[number]
         return default if start < 0 else self._piece[start - self._piece_start : stop - self._piece_start]
 
     def group(self, *groups: Any) -> Any:
@@ -70,7 +80,7 @@ class Match(Unchanging, metaclass=ABCMeta):
         return self._text(self._number(group))
 
     def groups(self, default: Any = None) -> tuple[Any, ...]:
-        return tuple(self._text(number, default) for number in range(1, len(self.regs)))
+        return tuple(self._text(number, default) for number in range(1, len(self._window_spans)))
 
     def groupdict(self, default: Any = None) -> dict[str, Any]:
         return {name: self._text(number, default) for name, number in self.re.groupindex.items()}
@@ -82,7 +92,8 @@ class Match(Unchanging, metaclass=ABCMeta):
         return self.span(group)[1]
 
     def span(self, group: Any = 0, /) -> tuple[int, int]:
-        return self.regs[self._number(group)]
+        start, stop = self._window_spans[self._number(group)]
+        return (self._base + start, self._base + stop) if start >= 0 else (-1, -1)
 
     @property
     def lastgroup(self) -> str | None:
@@ -92,7 +103,7 @@ class Match(Unchanging, metaclass=ABCMeta):
     def expand(self, template: str) -> str:
         """Fill the groups of this match into the template, as `sub` does."""
         # By a real match with the same texts and names: of the whole, and of the groups after it, in a look-ahead.
-        whole, *groups = (self._text(number) for number in range(len(self.regs)))
+        whole, *groups = self.group(), *self.groups()
         names = {number: f"?P<{name}>" for name, number in self.re.groupindex.items()}
         bodies = ["(?!)" if text is None else f".{{{len(text)}}}" for text in groups]
         probe = "".join(f"({names.get(number, '')}{body})?" for number, body in enumerate(bodies, 1))
@@ -102,19 +113,6 @@ class Match(Unchanging, metaclass=ABCMeta):
 
     def __repr__(self) -> str:
         return f"<re.Match object; span={self.span()}, match={repr(self.group())[:50]}>"
-
-
-def make_match(raw: re.Match[str], base: int, subject: Subject) -> Match:
-    """The `Match` of a match in a window that begins at character `base`."""
-    match = object.__new__(Match)
-    match._subject = subject
-    match.lastindex = raw.lastindex
-    spans = [span for span in raw.regs if span[0] >= 0]  # a group in a look-around may be outside the match
-    first, last = min(span[0] for span in spans), max(span[1] for span in spans)
-    match._piece, match._piece_start = raw.string[first:last], base + first
-    match.regs = tuple((start + base, stop + base) if start >= 0 else (-1, -1) for start, stop in raw.regs)
-    subject.text.span.log_received(*match.regs[0])
-    return match
 
 
 Match.register(re.Match)

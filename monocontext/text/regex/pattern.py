@@ -13,7 +13,7 @@ from typing import Any
 
 from monocontext.text.lazy_kinds import Unchanging
 from monocontext.text.regex.lazy_matches import LazyMatches, item_size, match_item
-from monocontext.text.regex.match import Match, Subject, make_match
+from monocontext.text.regex.match import Match, Subject
 from monocontext.text.regex.plan import PatternPlan, plan
 from monocontext.text.regex.scan import match_at, scan
 from monocontext.text.str_methods import StrLike
@@ -89,10 +89,10 @@ class Pattern(Unchanging, metaclass=ABCMeta):
         subject = Subject(self, text, low, high)
         if low <= high:
             result = match_at(self._plan, text.span, text._limit, low, high, full=full)
-            return make_match(*result, subject) if result else None
+            return Match(*result, subject) if result else None
         real = self._real.fullmatch if full else self._real.match  # where `re` has rules of its own: some match ""
         match = real(text._whole("re.match with pos > endpos"), low, high)
-        return make_match(match, 0, subject) if match else None
+        return Match(match, 0, subject) if match else None
 
     # -- all matches -----------------------------------------------------------------------------------------------
 
@@ -103,7 +103,7 @@ class Pattern(Unchanging, metaclass=ABCMeta):
         low, high = self._bounds(string, pos, endpos)
         subject = Subject(self, string, low, high)
         matches = scan(self._plan, string.span, string._limit, low, high, narrow=True)  # a `refresh` moves the text
-        return (make_match(match, base, subject) for match, base in matches)
+        return (Match(match, base, subject) for match, base in matches)
 
     def findall(self, string: Any, pos: int = 0, endpos: int = sys.maxsize) -> Sequence[Any]:
         """The groups of all matches (or the matches, without groups) as a list, above the limit a lazy one; reads all
