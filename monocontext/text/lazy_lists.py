@@ -40,6 +40,18 @@ class Block(NamedTuple):
     stop: int
 
 
+class _Pass(NamedTuple):
+    """A pass over the text that may go on."""
+
+    next_item: int
+    """The number of the first item of the next block; -1 if there is no such pass."""
+    blocks: Iterator[Block]
+    """The blocks from that item on."""
+
+
+_NO_PASS = _Pass(-1, iter(()))
+
+
 class LazyList(LazyItems, Sequence[str]):
     """A list of strings that is computed as it is read; equal to a `list` of the same items.
 
@@ -48,8 +60,8 @@ class LazyList(LazyItems, Sequence[str]):
     """
 
     def __init__(self, span: Span, find_blocks: Callable[[int], Blocks], limit: int, recipe: tuple[Any, ...]):
-        """`find_blocks(begin)` yields the blocks from a character on at which a block begins. `recipe`: the text, the
-        method and the arguments that make this list."""
+        """`find_blocks(begin)` yields the blocks (`splitting.Blocks`) from a character on, at which a block begins.
+        `recipe`: the text, the method and the arguments that make this list; pickles hold it."""
         self._span = span
         self._find_blocks = find_blocks
         self._limit = limit
@@ -57,10 +69,9 @@ class LazyList(LazyItems, Sequence[str]):
         self._length = -1
         """The number of items; -1 while unknown."""
         self._block = Block(0, [], 0, 0)
-        self._last = -2
-        """The number of the item that was read last."""
-        self._open_pass: tuple[int, Iterator[Block]] = -1, iter(())
-        """The number of the next item of a pass that is under way, and its next blocks; -1 without a pass."""
+        self._last_item = -2
+        """The number of the item that was read last; at first one that no item is next to."""
+        self._open_pass = _NO_PASS
         self._lock = threading.RLock()
         self._checkpoint_items, self._checkpoint_characters = array("Q", [0]), array("Q", [0])
         """Checkpoints, in order: the numbers of items, and the characters at which they begin."""
@@ -70,29 +81,31 @@ class LazyList(LazyItems, Sequence[str]):
     def _checkpoint(self, item: int) -> tuple[int, int]:
         """The last checkpoint at or before an item: the number of an item, and the character at which it begins."""
         with self._lock:
-            i = bisect_right(self._checkpoint_items, item) - 1
-            return self._checkpoint_items[i], self._checkpoint_characters[i]
+            index = bisect_right(self._checkpoint_items, item) - 1
+            return self._checkpoint_items[index], self._checkpoint_characters[index]
 
     def _remember(self, item: int, character: int) -> None:
         """Add a checkpoint, if it is far enough from the one before it."""
         with self._lock:
-            i = bisect_right(self._checkpoint_items, item)
-            last, begin = self._checkpoint_items[i - 1], self._checkpoint_characters[i - 1]
-            if item - last >= ITEMS_PER_CHECKPOINT or (item > last and character - begin >= CHECKPOINT_CHARACTERS):
-                self._checkpoint_items.insert(i, item)
-                self._checkpoint_characters.insert(i, character)
+            index = bisect_right(self._checkpoint_items, item)
+            last_item, last_character = self._checkpoint_items[index - 1], self._checkpoint_characters[index - 1]
+            is_far = character - last_character >= CHECKPOINT_CHARACTERS and item > last_item
+            if is_far or item - last_item >= ITEMS_PER_CHECKPOINT:
+                self._checkpoint_items.insert(index, item)
+                self._checkpoint_characters.insert(index, character)
 
     def _blocks_from(self, item: int) -> Iterator[Block]:
         """The blocks from the one with this item on."""
         first, begin = self._checkpoint(item)
-        location = begin
-        for items, after in self._find_blocks(begin):
+        start = begin
+        for items, characters in self._find_blocks(begin):
+            stop = begin + characters
             if items:
-                self._remember(first, location)  # only now is it known that an item begins there
+                self._remember(first, start)  # only now is it known that an item begins there
                 if first + len(items) > item:
-                    yield Block(first, items, location, begin + after)
+                    yield Block(first, items, start, stop)
                 first += len(items)
-            location = begin + after
+            start = stop
         self._length = first
 
     def _find(self, item: int) -> str:
@@ -106,15 +119,13 @@ class LazyList(LazyItems, Sequence[str]):
     def _keep_block(self, item: int) -> Block:
         """The block with an item. If it follows the kept one, the pass stays open, to fetch later blocks ahead."""
         with self._lock:
-            number, blocks = self._open_pass
-            if number != item:
-                blocks = self._blocks_from(item)
+            blocks = self._open_pass.blocks if self._open_pass.next_item == item else self._blocks_from(item)
             block = next(blocks, None)
             if block is None:
                 raise IndexError("list index out of range")
             follows = block.first == self._block.first + len(self._block.items)
             self._block = block
-            self._open_pass = (block.first + len(block.items), blocks) if follows else (-1, iter(()))
+            self._open_pass = _Pass(block.first + len(block.items), blocks) if follows else _NO_PASS
             return block
 
     # -- as a list -------------------------------------------------------------------------------------------------
@@ -129,7 +140,7 @@ class LazyList(LazyItems, Sequence[str]):
         return chain.from_iterable(block.items for block in self._blocks_from(0))
 
     def __reversed__(self) -> Iterator[str]:
-        """Items from the last to the first; streams. An item of its own for each where a block of them is too large."""
+        """Items from the last to the first; streams in groups, or one by one where a group is above the limit."""
         for stop in range(len(self), 0, -ITEMS_PER_CHECKPOINT):
             first = max(stop - ITEMS_PER_CHECKPOINT, 0)
             items = LazyList._range(self, first, stop)  # which does not log that code received all of them
@@ -146,8 +157,8 @@ class LazyList(LazyItems, Sequence[str]):
         if isinstance(key, slice):
             return self._slice(key)
         first, items, start, stop = self._block  # which other threads replace as a whole
-        if type(key) is int and abs(key - self._last) == 1 and 0 <= key - first < len(items):  # a loop: 0.3 us
-            self._last = key
+        if type(key) is int and abs(key - self._last_item) == 1 and 0 <= key - first < len(items):  # a loop: 0.3 us
+            self._last_item = key
             self._span.log_read(start, stop)
             return items[key - first]
         if type(key) is not int and not hasattr(key, "__index__"):
@@ -160,7 +171,8 @@ class LazyList(LazyItems, Sequence[str]):
         return self._find(index)
 
     def _slice(self, key: slice) -> Sequence[str]:
-        """Needs the length only for a negative bound or step, or no `stop`, and for a lazy result."""
+        """A slice: a real list up to the limit, else a lazy one. Counts the items (a pass, once) for a lazy result, a
+        negative bound or step, and a slice without `stop`."""
         key.indices(0)  # raises the errors of `list`
         bounds = (0 if key.start is None else key.start, key.stop, 1 if key.step is None else key.step)
         if None in bounds or min(map(operator.index, bounds)) < 0:
@@ -268,7 +280,7 @@ class LazyListOfLines(LazyListOfParts):
         return item, self._span.line_start(item)
 
     def _find(self, item: int) -> str:
-        last, self._last = self._last, item
+        last, self._last_item = self._last_item, item
         if item == last - 1 and not 0 <= item - self._block.first < len(self._block.items) and item < len(self):
             self._keep_block_up_to(item)
         if abs(item - last) == 1 or item >= len(self):
@@ -285,7 +297,7 @@ class LazyListOfLines(LazyListOfParts):
         if high - low <= min(self._limit, _READ_CHARACTERS):
             with self._lock:
                 self._block = Block(first, span.read(low, high).split("\n")[: item + 1 - first], low, high)
-                self._open_pass = -1, iter(())
+                self._open_pass = _NO_PASS
 
     def _range(self, start: int, stop: int) -> list[str] | None:
         stop = min(stop, len(self))

@@ -1,7 +1,6 @@
 r"""Split a text that comes in pieces, as `split`, `split(separator)` and `splitlines` of a `str` do.
 
-Results are blocks: the items of about one piece, as a list, and the number of characters after which the next item
-begins. Lists are made, searched and counted by C code.
+Results come in blocks of about one piece. Lists are made, searched and counted by C code.
 """
 
 from __future__ import annotations
@@ -13,13 +12,14 @@ r"""After this many characters without `\n`, `split_lines` also cuts at rarer li
 long."""
 
 Blocks = Iterator[tuple[list[str], int]]
+"""For each block its items, and the number of characters of the text up to its end, where the next item begins."""
 
 
 def split_text(texts: Iterable[str], separator: str) -> Blocks:
     """`"".join(texts).split(separator)` in blocks, with one item and one piece in memory."""
-    rest: list[str] = []
+    rest: list[str] = []  # the pieces of an item that may continue
     reach = len(separator) - 1
-    seam = ""
+    seam = ""  # the end of these pieces, in which a separator may begin
     read_characters = 0
     for text in texts:
         read_characters += len(text)
@@ -37,20 +37,21 @@ def split_text(texts: Iterable[str], separator: str) -> Blocks:
 
 def split_words(texts: Iterable[str]) -> Blocks:
     """`"".join(texts).split()` in blocks."""
-    rest: list[str] = []
+    rest: list[str] = []  # the pieces of a word that may continue
     read_characters = 0
     for text in texts:
         read_characters += len(text)
         words = text.split()
-        goes_on, ends = bool(rest) and not text[0].isspace(), text[-1].isspace()
-        if goes_on and not ends and len(words) == 1:
+        continues_word = bool(rest) and not text[0].isspace()
+        ends_word = text[-1].isspace()
+        if continues_word and not ends_word and len(words) == 1:
             rest.append(words[0])
             continue
-        if goes_on:
+        if continues_word:
             words[0] = "".join([*rest, words[0]])
         elif rest:
             words.insert(0, "".join(rest))
-        rest = [] if ends or not words else [words.pop()]
+        rest = [] if ends_word or not words else [words.pop()]
         yield words, read_characters - sum(map(len, rest))
     if rest:
         yield ["".join(rest)], read_characters

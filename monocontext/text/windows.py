@@ -1,8 +1,8 @@
 r"""Find a needle in a text that comes in windows. Windows go in, character offsets come out.
 
-A needle may cross any number of windows, so the search keeps the last `len(needle) - 1` units (bytes or characters)
-before each window. Windows may leave out stretches in which no occurrence begins; `fill_gaps` then adds the text of
-such a stretch into which an occurrence from before it may extend.
+A needle may cross any number of windows, so a search keeps the end of the data before each window, in which an
+occurrence may begin: one byte or character less than the needle has. Windows may leave out stretches in which no
+occurrence begins. `fill_gaps` adds the text of such a stretch into which an occurrence from before it may extend.
 
 Stored text is searched as bytes of UTF-8. That is exact (no character's bytes begin inside another's) and three times
 faster than to decode first. Derived text is searched as `str`. One search sees one kind.
@@ -16,7 +16,8 @@ from typing import Any
 from monocontext.engine import scan
 from monocontext.engine.frame import FrameText
 
-FEW = 100  # the most positions that `overlap` tries, so that a needle of one repeated character takes no quadratic time
+MOST_STARTS = 100
+"""The most positions that `overlap` tries: a needle of one repeated character would take quadratic time."""
 
 
 class Window:
@@ -48,13 +49,13 @@ class Window:
     @property
     def stop(self) -> int:
         """The character in the text after the window."""
-        return self.start + length(self.data) if self._stop is None else self._stop
+        return self.start + characters_in(self.data) if self._stop is None else self._stop
 
     def character(self, position: int) -> int:
         """The character in the text at a position in `data`."""
         frame = self._frame
         if frame is None:
-            return self.start + length(self.data[:position])
+            return self.start + characters_in(self.data[:position])
         if frame.is_ascii:
             return self.start + position
         return frame.frame.start + frame.to_character(self._shift + position)
@@ -67,12 +68,17 @@ class Window:
 
     @property
     def text(self) -> str:
-        data, text = self.data, self._frame
+        """The window as a `str`."""
+        data, frame = self.data, self._frame
         if isinstance(data, str):
             return data
-        if text is None or self._stop is None:
+        if frame is None or self._stop is None or len(data) < len(frame.data):
             return str(data, "utf-8")
-        return text.text if len(data) == len(text.data) else str(data, "utf-8")
+        return frame.text
+
+    def encode(self, needle: str) -> Any:
+        """A needle as this window has its data: in UTF-8 or as a `str`."""
+        return needle if isinstance(self.data, str) else needle.encode("utf-8", "surrogatepass")
 
 
 # -- search ------------------------------------------------------------------------------------------------------------
@@ -83,71 +89,77 @@ def count(windows: Iterable[Window], needle: str) -> int:
     if has_border(needle):
         return sum(1 for _ in occurrences(windows, needle))
     total = 0
-    carry: Any = None
-    for window, units in _in_units(windows, needle):
-        if carry is None or not window.follows:
-            carry = units[:0]
-        data, reach = window.data, len(units) - 1
-        if carry:
-            total += (carry + data[:reach]).count(units)
-        first = scan.find(data, units)
-        total += data.count(units, first) if first >= 0 else 0
-        carry = data[-reach:] if len(data) >= reach > 0 else (carry + data)[-reach:] if reach else carry
+    kept: Any = None
+    for window, target in _with_target(windows, needle):
+        if kept is None or not window.follows:
+            kept = target[:0]
+        data, reach = window.data, len(target) - 1
+        if kept:
+            total += (kept + data[:reach]).count(target)
+        first = scan.find(data, target)
+        total += data.count(target, first) if first >= 0 else 0
+        kept = _end_of(kept, data, reach)
     return total
 
 
 def occurrences(windows: Iterable[Window], needle: str) -> Iterator[int]:
     """The first characters of occurrences, left to right, without overlaps: where `str.split` cuts."""
-    carry: Any = None
-    for window, units in _in_units(windows, needle):
-        if carry is None or not window.follows:
-            carry = units[:0]
-        data, size = window.data, len(units)
+    kept: Any = None
+    for window, target in _with_target(windows, needle):
+        if kept is None or not window.follows:
+            kept = target[:0]
+        data, size = window.data, len(target)
         position = 0  # in data: nothing before it may be used again
-        while carry:
-            seam = carry + data[: size - 1]
-            offset = seam.find(units)
+        while kept:
+            seam = kept + data[: size - 1]
+            offset = seam.find(target)
             if offset < 0:
                 break
-            yield window.start - length(carry[offset:])
+            yield window.start - characters_in(kept[offset:])
             end = offset + size
-            position = max(end - len(carry), 0)
-            carry = carry[end:]
-        while (offset := scan.find(data, units, position)) >= 0:
+            position = max(end - len(kept), 0)
+            kept = kept[end:]
+        while (offset := scan.find(data, target, position)) >= 0:
             yield window.character(offset)
             position = offset + size
-            carry = units[:0]
-        rest, reach = data[position:], size - 1
-        carry = (rest if len(rest) >= reach else carry + rest)[-reach:] if reach else carry
+            kept = target[:0]
+        kept = _end_of(kept, data[position:], size - 1)
 
 
 def occurrences_from_right(windows: Iterable[Window], needle: str) -> Iterator[int]:
     """Like `occurrences`, from right to left with windows from the end backwards: where `str.rsplit` cuts."""
-    carry: Any = None
-    for window, units in _in_units(windows, needle):
-        if carry is None or not window.follows:
-            carry = units[:0]
-        data, reach = window.data, len(units) - 1
+    kept: Any = None
+    for window, target in _with_target(windows, needle):
+        if kept is None or not window.follows:
+            kept = target[:0]
+        data, reach = window.data, len(target) - 1
         position = len(data)  # nothing from it on may be used again
         head = data[-reach:] if reach else data[:0]
-        if carry and (offset := (head + carry).rfind(units)) >= 0:
+        if kept and (offset := (head + kept).rfind(target)) >= 0:
             position = len(data) - len(head) + offset
             yield window.character(position)
-            carry = units[:0]
-        while (offset := data.rfind(units, 0, position)) >= 0:
+            kept = target[:0]
+        while (offset := data.rfind(target, 0, position)) >= 0:
             yield window.character(offset)
             position = offset
-            carry = units[:0]
-        carry = (data[: min(position, reach)] + carry)[:reach]
+            kept = target[:0]
+        kept = (data[: min(position, reach)] + kept)[:reach]
 
 
-def _in_units(windows: Iterable[Window], needle: str) -> Iterator[tuple[Window, Any]]:
-    """Each window, and the needle in the units of the windows: bytes or characters."""
-    units: Any = None
+def _end_of(kept: Any, data: Any, size: int) -> Any:
+    """The last `size` bytes or characters of `kept + data`."""
+    if not size:
+        return data[:0]
+    return data[-size:] if len(data) >= size else (kept + data)[-size:]
+
+
+def _with_target(windows: Iterable[Window], needle: str) -> Iterator[tuple[Window, Any]]:
+    """Each window, and the needle as the windows have their data: in bytes or as a `str`."""
+    target: Any = None
     for window in windows:
-        if units is None:
-            units = as_units(needle, window)
-        yield window, units
+        if target is None:
+            target = window.encode(needle)
+        yield window, target
 
 
 # -- preparing windows for a search ------------------------------------------------------------------------------------
@@ -191,8 +203,8 @@ def fill_gaps_from_right(
 
 def _read_beyond(window: Window, needle: str, read: Callable[[int, int], str], limit: int) -> Window | None:
     """The text after a window into which an occurrence that begins in the window may extend; None if none can."""
-    data, units = window.data, as_units(needle, window)
-    if len(data) >= len(units) - 1 and not overlap(data, units):
+    data, target = window.data, window.encode(needle)
+    if len(data) >= len(target) - 1 and not overlap(data, target):
         return None
     text = read(window.stop, min(window.stop + len(needle) - 1, limit))
     return Window(window.stop, text if isinstance(data, str) else text.encode())
@@ -201,15 +213,15 @@ def _read_beyond(window: Window, needle: str, read: Callable[[int, int], str], l
 # -- beginnings of a needle --------------------------------------------------------------------------------------------
 
 
-def overlap(data: Any, units: Any) -> int:
-    """The length of the longest proper prefix of a needle at the end of the data, where an occurrence may begin; after
-    `FEW` other beginnings, the length from the next one on."""
-    tail = data[-(len(units) - 1) :] if len(units) > 1 else data[:0]
-    offset = tail.find(units[:1])
-    for _ in range(FEW):
-        if offset < 0 or units.startswith(tail[offset:]):
+def overlap(data: Any, target: Any) -> int:
+    """The length of the longest beginning of a needle, but not all of it, with which the data ends: an occurrence may
+    begin there. If none of the first `MOST_STARTS` positions is one, the length from the next possible one on."""
+    tail = data[-(len(target) - 1) :] if len(target) > 1 else data[:0]
+    offset = tail.find(target[:1])
+    for _ in range(MOST_STARTS):
+        if offset < 0 or target.startswith(tail[offset:]):
             break
-        offset = tail.find(units[:1], offset + 1)
+        offset = tail.find(target[:1], offset + 1)
     return len(tail) - offset if offset >= 0 else 0
 
 
@@ -218,13 +230,9 @@ def has_border(needle: str) -> bool:
     return overlap(needle[1:], needle) > 0
 
 
-# -- units -------------------------------------------------------------------------------------------------------------
+# -- characters --------------------------------------------------------------------------------------------------------
 
 
-def length(units: Any) -> int:
+def characters_in(data: Any) -> int:
     """The number of characters in a `str`, or in bytes of UTF-8."""
-    return len(units) if isinstance(units, str) else len(str(units, "utf-8"))
-
-
-def as_units(needle: str, window: Window) -> Any:
-    return needle if isinstance(window.data, str) else needle.encode("utf-8", "surrogatepass")
+    return len(data) if isinstance(data, str) else len(str(data, "utf-8"))

@@ -16,7 +16,7 @@ def literals_of(tree: Tree) -> Query | None:
 
 
 class _Collector:
-    """Walks a sequence of nodes and joins adjacent characters to literals."""
+    """Walks nodes and joins adjacent characters to literals: `ab(?:c|de)+f?` has "ab", and "c" or "de"."""
 
     def __init__(self, state: Any, least: int = 0, most: int = 0):
         self._queries: list[Query] = []
@@ -40,7 +40,7 @@ class _Collector:
         return inner._queries[0] if len(inner._queries) == 1 else All(tuple(inner._queries))
 
     def _add(self, nodes: Iterable[Node], flags: int) -> None:
-        """Go over the next nodes."""
+        """Collect the literals of the next nodes. A node that a match may lack, such as `x?`, has none."""
         for op, value in nodes:
             if op is opcode.LITERAL:
                 self._add_character(chr(value), flags & int(re.I | re.A) if flags & re.I else 0)
@@ -67,16 +67,18 @@ class _Collector:
             least, most = body.getwidth()
             self._move(least * (low - 1), INFINITE if high == opcode.MAXREPEAT and most else most * (high - 1))
 
-    def _add_character(self, literal: str, flags: int) -> None:
+    def _add_character(self, character: str, flags: int) -> None:
+        """Add a character to the current literal, or begin one."""
         if self._run and flags != self._run_flags:
             self._end_run()
         if not self._run:
             self._run_flags = flags
             self._run_start = (self._least, self._most)
-        self._run.append(literal)
+        self._run.append(character)
         self._move(1, 1)
 
     def _end_run(self) -> None:
+        """End the current literal, if there is one."""
         if self._run:
             self._queries.append(Literal("".join(self._run), self._run_flags, *self._run_start))
         self._run = []

@@ -56,8 +56,8 @@ class PatternPlan:
         return self.reach is not None or self.within_line or bool(self.parts)
 
     def decided(self, window: str, start: int) -> int:
-        """The position in a window up to which matches are decided: those that begin between `start` and it do not
-        depend on text after the window. `start` if none is.
+        """The position in a window before which matches are decided: none that begins between `start` and it depends on
+        text after the window. `start` if none is decided.
 
         The last character of the window stands for the next one of the text, whatever that is.
         """
@@ -103,47 +103,52 @@ def required_literals(pattern: str | re.Pattern[str], flags: int = 0) -> Query |
 
 
 def _plan_tree(real: re.Pattern[str], tree: Tree) -> PatternPlan:
+    """Plan a pattern, or a part of one, by its tree."""
     nodes = list(syntax.walk(tree, tree.state.flags))
+    opcodes = {op for (op, _), _ in nodes}
+    looks_behind = (value[1] for (op, value), _ in nodes if op in (opcode.ASSERT, opcode.ASSERT_NOT) and value[0] < 0)
+    boundaries = {value for (op, value), _ in nodes if op is opcode.AT}
+    within_line = not any(_may_match_newline(op, value, tree.state, flags) for (op, value), flags in nodes)
     reach = _reach(tree, tree.state, tree.state.flags) + 2  # `$` looks at two characters
-    behind = (value[1] for (op, value), _ in nodes if op in (opcode.ASSERT, opcode.ASSERT_NOT) and value[0] < 0)
-    within_line = not any(_may_match_newline(*node, tree.state, flags) for node, flags in nodes)
+    # One for each different repeat, since a pattern may have thousands of equal ones.
     runs = {(repr(node), flags): _run_stop(node[1][2], flags) for node, flags in nodes if syntax.is_unbounded(*node)}
     query = literals_of(tree)
     literal = longest_literal(query)
     result = PatternPlan(
         real=real,
         least_width=tree.getwidth()[0],
-        left=1 + sum(body.getwidth()[1] for body in behind),
+        left=1 + sum(body.getwidth()[1] for body in looks_behind),
         reach=reach if reach <= BOUND and not (runs and within_line) else None,
         run_stops=tuple(stop for stop in runs.values() if stop is not None),
         within_line=within_line,
-        sees_one_line=within_line and all(value is opcode.AT_BOUNDARY for (op, value), _ in nodes if op is opcode.AT),
+        sees_one_line=within_line and boundaries <= {opcode.AT_BOUNDARY},
         query=query,
         literal=literal.text if literal and not literal.flags else "",
-        is_literal=bool(tree) and all(op is opcode.LITERAL for op, _ in tree) and not tree.state.flags & re.I,
+        is_literal=opcodes == {opcode.LITERAL} and not tree.state.flags & re.I,
     )
-    refers = any(op in (opcode.GROUPREF, opcode.GROUPREF_EXISTS) for (op, _), _ in nodes)
-    return result if result.streams or refers else replace(result, parts=_parts(tree))
+    if result.streams or opcodes & {opcode.GROUPREF, opcode.GROUPREF_EXISTS}:
+        return result
+    return replace(result, parts=_parts(tree))
 
 
 def _parts(tree: Tree) -> tuple[PatternPlan, ...]:
-    """The parts of a pattern (`PatternPlan.parts`). None if one of them does not stream, or the first may be empty."""
+    """The parts of a pattern, such as `start` and `end` of `(?s)start(.*?)end`. None if it has no such repeat, if a
+    part does not stream, or if the first may be empty."""
+    state = tree.state
     parts: list[list[Node]] = [[]]
     for op, value in _flat(tree):
-        is_any = op is opcode.MIN_REPEAT and list(value[2]) == [(opcode.ANY, None)] and tree.state.flags & re.S
+        is_any = op is opcode.MIN_REPEAT and list(value[2]) == [(opcode.ANY, None)] and state.flags & re.S
         if is_any and value[0] <= BOUND and syntax.is_unbounded(op, value):
-            parts[-1] += list(value[2]) * value[0]
+            parts[-1] += list(value[2]) * value[0]  # the characters that `.+?` takes at least
             parts.append([])
         else:
             parts[-1].append((op, value))
-    trees = [syntax.subtree(nodes, tree.state) for nodes in parts]
-    if len(parts) == 1 or not trees[0].getwidth()[0]:
+    if len(parts) == 1 or not syntax.subtree(parts[0], state).getwidth()[0]:
         return ()
-    plans = tuple(
-        _plan_tree(syntax.compile_nodes(nodes, tree.state, tree.state.flags), part)
-        for nodes, part in zip(parts, trees, strict=True)
-    )
-    return plans if all(part.streams for part in plans) else ()
+    plans = [
+        _plan_tree(syntax.compile_nodes(nodes, state, state.flags), syntax.subtree(nodes, state)) for nodes in parts
+    ]
+    return tuple(plans) if all(plan.streams for plan in plans) else ()
 
 
 def _flat(nodes: Iterable[Node]) -> Iterator[Node]:
@@ -178,6 +183,7 @@ def _run_stop(body: Tree, flags: int) -> re.Pattern[str] | None:
 
 
 def _may_match_newline(op: Any, value: Any, state: Any, flags: int) -> bool:
+    """Whether a node that matches one character matches a newline."""
     if op is opcode.LITERAL:  # as most nodes are
         return bool(value == ord("\n"))
     return op in syntax.CHARACTERS and syntax.compile_nodes([(op, value)], state, flags).match("\n") is not None

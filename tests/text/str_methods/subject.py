@@ -48,7 +48,7 @@ def small_pieces(random: Random) -> Iterator[None]:
         patch.setattr(splits, "CHECKPOINT_CHARACTERS", apart.choice((1, 5, 1 << 18)))
         patch.setattr(splitting, "MAX_WAIT_CHARACTERS", random.choice((0, 1, 2, 5, 8 << 20)))
         patch.setattr(derived, "SEGMENT_CHARACTERS", random.choice((1, 2, 3, 1 << 18)))
-        patch.setattr(search, "FEW", apart.choice((0, 1, 100)))
+        patch.setattr(search, "MOST_STARTS", apart.choice((0, 1, 100)))
         patch.setattr(reader, "FIRST_BATCH_BYTES", random.choice((1, 7, 1 << 20)))
         yield
 
