@@ -212,9 +212,9 @@ class RecordsInMemory:
         page = self._page("frames", number)
         return page[number - page.first_frame]
 
-    def number_at(self, character: int) -> int:
+    def locate(self, character: int) -> Frame:
         page = self._page("characters", character)
-        return page.first_frame + page.at_character(character)
+        return page[page.at_character(character)]
 
     def _page(self, column: Column, value: int) -> Page:
         page = self._table.page_or_item(column, value)

@@ -183,10 +183,6 @@ class FrameTable:
         page = self.page(self._page_number("frames", number))
         return page[number - page.first_frame]
 
-    def number_at(self, character: int) -> int:
-        """The number of the frame that holds a character of the text (at most 1 GET, for its index page)."""
-        return self.locate(character).number
-
     def frame_numbers(self, start: int, stop: int) -> range:
         """The numbers of the frames that hold characters [start, stop), a non-empty range (at most 2 GETs)."""
         return self.look_up_and_fetch(lambda get_loaded: self.range_in_memory(start, stop, get_loaded))

@@ -39,7 +39,7 @@ class Cache:
     def __init__(self, capacity_bytes: int):
         self.capacity_bytes = capacity_bytes
         self._used: OrderedDict[Hashable, Sized] = OrderedDict()  # the least recently used first
-        self._expected: OrderedDict[Hashable, Sized] = OrderedDict()  # prefetched entries that no caller has used
+        self._expected: OrderedDict[Hashable, Sized] = OrderedDict()  # entries that are kept for an expected use
         self._arrivals = 0  # the number of arrivals since `used_bytes` was last added up
         self.used_bytes = 0
 
@@ -70,11 +70,11 @@ class Cache:
             self._arrivals = 0
             self.used_bytes = sum([kept.size_bytes for kept in (self._expected | self._used).values()])
         while self.used_bytes > self.capacity_bytes and len(self) > 1:
-            self._drop(next(kept for kept in chain(self._used, self._expected) if kept != key))
+            self._drop(next(other for other in chain(self._used, self._expected) if other != key))
 
     @property
     def expected_bytes(self) -> int:
-        """The size of the prefetched entries that no caller has used."""
+        """The size of the entries that are kept for an expected use."""
         return sum([entry.size_bytes for entry in self._expected.values()])
 
     def mark_expected(self, key: Hashable) -> bool:

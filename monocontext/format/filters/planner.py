@@ -41,8 +41,8 @@ class Records(Protocol):
 
     def frame(self, number: int) -> Frame: ...
 
-    def number_at(self, character: int) -> int:
-        """The number of the frame with this character of the text."""
+    def locate(self, character: int) -> Frame:
+        """The frame with this character of the text."""
 
 
 class Planner:
@@ -178,7 +178,7 @@ class Planner:
                     if records.frame(first).newlines:
                         break
             else:
-                first = records.number_at(max(records.frame(number).start - literal.latest, 0))
+                first = records.locate(max(records.frame(number).start - literal.latest, 0)).number
             may_contain[max(first - self.first, 0) : number - self.first] = True
             last = number
         return may_contain
