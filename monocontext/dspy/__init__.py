@@ -57,10 +57,10 @@ def interpreter(context: object, **options: Any) -> Any:
 
 
 class _BoundedText(type):
-    """The type of `MemoryText`, which checks the length of a lazy text in `isinstance`."""
+    """The metaclass of `MemoryText`, whose `isinstance` checks the length of a lazy text."""
 
     def __instancecheck__(cls, value: object) -> bool:
-        """Raises `ContextTooLarge` for a lazy text that a prompt cannot hold."""
+        """Whether a value is a text. Raises `ContextTooLarge` for a lazy text that is too large for a prompt."""
         if isinstance(value, Monocontext) and len(value) > PROMPT_CHARACTERS:
             raise ContextTooLarge(
                 f"a memory of {len(value):,} characters is too large for a prompt, which takes {PROMPT_CHARACTERS:,}: "

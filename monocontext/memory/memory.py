@@ -171,7 +171,7 @@ class Memory(StoreUser):
         return [entry for entry in self._listed(prefix, tell) if not entry.is_expired]
 
     def _listed(self, prefix: str, tell: Callable[[str], object] = warnings.warn) -> Iterator[Entry]:
-        """The entries that are not damaged, expired or not."""
+        """Yield the entries that are not damaged, expired or not."""
         for entry in self._entries.list_all(prefix_of(prefix)):
             if isinstance(entry, DamagedData):
                 tell(f"left out: {entry}")

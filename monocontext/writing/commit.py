@@ -233,7 +233,7 @@ def _withdraw(store: Store, root: Manifest, etag: str, newer: Manifest) -> Manif
 
 
 def _next_root(store: Store, root: Manifest, base: Manifest | None) -> tuple[Manifest, bytes]:
-    """The root as the generation after `base`, in directories if it is large, and its JSON. Or `ContextTooLarge`."""
+    """The root as the generation after `base`, with directories if large, and its JSON. Raises `ContextTooLarge`."""
     root = replace(
         root,
         generation=base.generation + 1 if base else 1,

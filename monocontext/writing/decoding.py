@@ -115,9 +115,9 @@ class WrongEncoding(NotText):
 
 
 def decode_file(file: IO[bytes], label: str, reading: InputOptions, *, may_be_binary: bool) -> Iterator[Utf8]:
-    """Yield the text of a file that is open at its beginning, and may be compressed. `label` is its name in messages.
-    Raises `NotText`, before the first piece for what the first bytes show. With `may_be_binary`, control characters are
-    text, if the file is not compressed."""
+    """Yield the text of a file that is open at its beginning, and may be compressed. `label`: its name in messages.
+    `may_be_binary`: accept control characters, unless it is compressed. Raises `NotText`, at once if its first bytes
+    show that it is not text."""
     stream: IO[bytes] | DecompressedFile = file
     data = file.read(PIECE_BYTES)
     compression = compression_of(data)

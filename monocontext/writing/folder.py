@@ -96,7 +96,7 @@ class Folder:
         return f"leads out, to {real}"
 
     def open(self, name: str) -> io.BufferedReader:
-        """Open a file that `files` named. Raises `AccessDenied` where it now leads out of the directory."""
+        """Open a file that `files` named. Raises `AccessDenied` if it leads out of the directory now."""
         path = os.path.join(self.path, name)
         try:
             descriptor = os.open(path, _FILE_FLAGS) if self._follows else self._open_inside(path)

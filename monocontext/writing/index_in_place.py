@@ -90,7 +90,7 @@ def index(
 
 
 class TextObject(NamedTuple):
-    """A text object."""
+    """An object to index, and the URL of its store."""
 
     store_url: str
     info: ObjectInfo

@@ -68,9 +68,8 @@ def _find_path(url: str | os.PathLike[str]) -> Path | None:
     except InvalidUrl:
         return None
     path = Path(address.path)
-    if address.scheme != "file" or not (
-        os.path.isfile(path) or os.path.isdir(path)
-    ):  # also for names that are too long
+    is_found = os.path.isfile(path) or os.path.isdir(path)  # False also for a name that is too long
+    if address.scheme != "file" or not is_found:
         return None
     if (path / "generations").is_dir() or any((path / "segments").glob("*.seg")):  # also an unfinished one
         return None
@@ -141,8 +140,7 @@ def _publish_file(path: Path, store: Store) -> None:
     try:
         publish(path, store, note=_warn)
     except WrongEncoding as error:
-        with path.open("rb") as file:
-            head = file.read(HEAD_BYTES)
+        head = path.read_bytes()[:HEAD_BYTES]
         wide = wide_encoding(head, "utf-8")
         if not wide and is_binary(head, "utf-8"):
             raise NotText(str(path), "a binary file", "convert it to text first") from None

@@ -283,7 +283,7 @@ def _rewrite_frames(
 
 
 def _changed_spans(pages: Sequence[DocumentPage], changes: Mapping[int, Change], characters: int) -> Iterator[_Span]:
-    """Yield the documents whose text changes, in order. The old text has `characters` characters."""
+    """Yield the documents whose text changes, in order. `characters` is the length of the old text."""
     starts, stops = array("Q"), array("Q")  # of all documents
     for page in pages:
         starts.extend(page.starts)
