@@ -1,4 +1,4 @@
-"""Open object stores by URL, which imports the module of the store and its dependencies on first use."""
+"""Open object stores by URL. The module of a store, with its dependencies, is imported on first use."""
 
 from __future__ import annotations
 

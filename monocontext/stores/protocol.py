@@ -135,10 +135,8 @@ class Store(RangeReader, Protocol):
 
 
 class StoreBase:
-    """The optional members of a store, beside its verbs, with what holds for a store without them.
-
-    The stores of this package derive from this class. A store that does not derive from it has none of the members.
-    """
+    """The optional members of a store, beside its verbs, and what holds for a store without them. The stores of this
+    package derive from this class; a store that does not derive from it has none of them."""
 
     is_near: bool = False
     """Whether a round trip costs next to nothing, as for memory and disks: a late request is not sent a second time."""

@@ -71,7 +71,6 @@ class Volumes:
         return len(keys)
 
     def _marker(self, name: str) -> str:
-        """The key of the marker of a volume. Raises `InvalidUrl` for an invalid name."""
         return f"{_MARKERS}/{_check_name(name)}"
 
 

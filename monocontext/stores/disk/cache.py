@@ -1,7 +1,6 @@
 """Cache ranges of objects on disk, for later processes.
 
 A file `monocontext-1/HASH` has one range of an object: 8 bytes of magic, a crc32c, JSON (etag, total_bytes), the bytes.
-Invariants:
 
 - a name determines the bytes: the keys of a context are never reused, other names have the ETag. Roots are not cached
 - only a read of the same range finds a file. Its checksum covers the name and the range too
@@ -89,8 +88,7 @@ class DiskCache:
             self._stop_writing(error)
 
     def reader(self, store: RangeReader, place: str, *, is_own: bool) -> DiskCachedReader:
-        """A reader of `store` that uses the cache. `place` tells its objects from those of other stores in their names;
-        `is_own` says that they belong to a context, so that only roots change."""
+        """A reader of `store` through this cache. `place` names the store; `is_own`: it is a context's own store."""
         return DiskCachedReader(store, self, place, is_own=is_own)
 
     def forget(self, name: str, start: int, length: int) -> None:

@@ -1,7 +1,6 @@
 """Send a request on an HTTP/1.1 connection, and read the head and the body of the response, under a timer.
 
-A body ends after its length, after the last chunk, or with the connection. Only one thread may use a connection at a
-time.
+A body ends after its length, after the last chunk, or with the connection. One thread at a time may use a connection.
 """
 
 from __future__ import annotations

@@ -19,8 +19,7 @@ _SPEEDS, _LEAST_SPEEDS = 64, 8  # the number of recent speeds that are remembere
 
 class Pace:
     """Learns from earlier exchanges: from the times to the first byte, how long a server may be silent before an
-    exchange fails, and from the speeds of bodies, which speed is too slow. Threads share it without a lock.
-    """
+    exchange fails, and from the speeds of bodies, which speed is too slow. Threads share it without a lock."""
 
     def __init__(self, longest_timeout_seconds: float) -> None:
         self._longest_timeout_seconds = longest_timeout_seconds
@@ -86,8 +85,7 @@ class ExchangeTimer:
         pace: Pace | None = None,
     ) -> None:
         """`deadline` is a time of `clock`. `can_retry` says whether an exchange that fails now would be sent again: if
-        not, it may be silent for `longest_silence_seconds`. Without a `pace` no speed is too slow.
-        """
+        not, it may be silent for `longest_silence_seconds`. Without a `pace` no speed is too slow."""
         self._timeout_seconds, self._longest_silence_seconds = timeout_seconds, longest_silence_seconds
         self._deadline, self._clock, self._can_retry, self._pace = deadline, clock, can_retry, pace
         self._silence_seconds = 0.0

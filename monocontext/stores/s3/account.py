@@ -47,16 +47,17 @@ def account_of(profile: str | None, refused: Account | None = None) -> Account:
         for name, value in os.environ.items()
         if name.startswith("AWS_") or name in _OTHER_VARIABLES or name.lower().endswith("_proxy")
     }
-    config, credentials = (
+    config_path, credentials_path = (
         os.path.expanduser(os.path.expandvars(environment.get(variable, default)))
         for variable, default in _FILES.items()
     )
-    key = profile, tuple(sorted(environment.items())), _file_version(config), _file_version(credentials)
+    files = _file_version(config_path), _file_version(credentials_path)
+    key = profile, tuple(sorted(environment.items())), files
     result = _accounts.get(key)
     if result is None or result is refused:
         if len(_accounts) >= _MOST_ACCOUNTS:
             _accounts.clear()
-        result = _accounts[key] = Account(Settings(environment, profile, config, credentials))
+        result = _accounts[key] = Account(Settings(environment, profile, config_path, credentials_path))
     return result
 
 

@@ -31,10 +31,8 @@ _SCOPE = r"AWS4-HMAC-SHA256 Credential=.*/\d{8}/(?P<region>[^/]+)/(?P<service>[^
 
 
 def learn_plan(options: S3Options, bucket: str, reason: str) -> RequestPlan | None:
-    """Get the plan for a bucket from botocore, without a request; `None` if our transport cannot reach the bucket.
-
-    It takes 0.3 s at the first call in a process, and 20 ms later. The `reason` is logged.
-    """
+    """Get the plan for a bucket from botocore, and log the reason; `None` if our transport cannot reach the bucket. No
+    request is sent. It takes 0.3 s at the first call in a process, and 20 ms later."""
     log.note(log.INFO, "botocore prepares the reads from %s: %s", bucket, reason)
     client = connect(options)
     try:

@@ -67,7 +67,6 @@ class BotocoreIdentity:
             raise
         except Exception as error:  # errors of botocore and of the sources that it reads
             message = re.sub(r"\?\S+", "?...", one_line(error))  # the query of a URL may be a secret
-            # The message of a `KeyError` or a `TypeError` says little without the name of its type.
             type_name = f"{type(error).__name__}: " if isinstance(error, LookupError | TypeError) else ""
             raise NoIdentity(f"{self.source}: {type_name}{message}") from error
         if frozen != self._frozen:

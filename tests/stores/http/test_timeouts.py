@@ -17,11 +17,11 @@ class Time:
 
 
 def timer_of(
-    time: Time, timeout: float, longest: float, limit: float, may_retry: bool, pace: Pace | None = None
+    time: Time, timeout: float, most: float, end: float, retry: bool, pace: Pace | None = None
 ) -> ExchangeTimer:
     return ExchangeTimer(
-        timeout_seconds=timeout, longest_silence_seconds=longest, deadline=time.now + limit, clock=time,
-        can_retry=lambda: may_retry, pace=pace,
+        timeout_seconds=timeout, longest_silence_seconds=most, deadline=time.now + end, clock=time,
+        can_retry=lambda: retry, pace=pace,
     )  # fmt: skip
 
 

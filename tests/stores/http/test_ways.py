@@ -137,10 +137,7 @@ def test_all_addresses_of_a_name_are_used() -> None:
     result: list[Any] = [a, b, c, d]
     orders = [order_addresses(result, None) for _ in range(200)]
     assert {tuple(map(result.index, order)) for order in orders} == {
-        (0, 3, 1, 2),
-        (0, 3, 2, 1),
-        (3, 0, 1, 2),
-        (3, 0, 2, 1),
-    }
+        (0, 3, 1, 2), (0, 3, 2, 1), (3, 0, 1, 2), (3, 0, 2, 1),
+    }  # fmt: skip
     assert order_addresses(result, ("::2", 80))[-1] == d
     assert order_addresses([], None) == []
