@@ -98,7 +98,7 @@ ROWS = [
     Row("rlm --help", 0, "Commands:"),
     Row("rlm run src", 2, "", "a run needs a CONTEXT and a QUESTION"),
     Row("rlm run src/ q", 2, "", "rlm: no API key: set OPENAI_API_KEY, or give --base-url\n"),
-    Row("rlm run src/ q --runner none", 2, "", "rlm: no runner 'none'; there are "),
+    Row("rlm run src/ q --runner none", 2, "", "rlm: no runner 'none': choose from "),
     Row("rlm run src/ q --base-url 127.0.0.1:9/v1 --model x", 2, "", "base_url must be a URL such as http://"),
     Row("rlm run nosuch q --base-url http://127.0.0.1:9/v1 --model x", 2, "", "nosuch: no such file or directory"),
     Row("rlm batch nosuch.jsonl", 2, "", "Missing argument 'CONTEXT'"),
