@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from operator import add, floordiv, mod, mul, or_, sub, truediv
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 MOST_HINTS = 256  # the most hints of one reply, and the longest list whose values are remembered
 _MOST_LINE_CHARACTERS = 4_000  # the rest of a longer line is ignored
@@ -60,13 +60,22 @@ class Search:
 Hint = Ranges | Search
 _Names = dict[str, Any]  # the known values of names: a number, a text, a `range`, a tuple, or `_Text` for the context
 
-_SEARCHES: dict[str, tuple[Reach, bool]] = {
-    "find": ("first", False), "index": ("first", False), "count": ("all", False),
-    "rfind": ("first", True), "rindex": ("first", True),
+
+class _Method(NamedTuple):
+    """What a method or function that searches looks for."""
+
+    reach: Reach
+    backward: bool = False
+    flags: int | None = None  # of a regular expression; None for a plain text
+
+
+_SEARCHES = {
+    "find": _Method("first"), "index": _Method("first"), "count": _Method("all"),
+    "rfind": _Method("first", backward=True), "rindex": _Method("first", backward=True),
 }  # fmt: skip
-"""The methods of `str` that search: which matches they look for, and whether from the end."""
+"""The methods of `str` that search."""
 _REGEX_SEARCHES: dict[str, Reach] = {"search": "first", "findall": "all", "finditer": "first", "split": "all"}
-"""The functions of `re` that search, and which matches they look for."""
+"""The functions of `re` that search."""
 _FLAGS = {*"IMSXAU", "IGNORECASE", "MULTILINE", "DOTALL", "VERBOSE", "ASCII"}  # attributes of `re`
 _FUNCTIONS: dict[str, Any] = {
     "int": int, "min": min, "max": max, "abs": abs, "range": range, "round": lambda number: round(number),
@@ -177,17 +186,16 @@ class CodeHints:
             case ast.Subscript(value=text, slice=index):
                 yield from self._subscript(text, index, scope)
             case ast.Compare(left=needle, ops=[ast.In() | ast.NotIn()], comparators=[text]):
-                yield from self._search(text, [needle], scope, "first")
+                yield from self._search(text, [needle], scope, _Method("first"))
             case ast.Call(func=ast.Attribute(value=ast.Name("re"), attr=name), args=[pattern, text, *arguments]):
                 if name in _REGEX_SEARCHES:
                     arguments += [keyword.value for keyword in node.keywords if keyword.arg == "flags"]
                     flags = self._value(arguments[0], scope.rounds[0]) if arguments else 0
                     if isinstance(flags, int):
-                        reach: Reach = "all" if is_drained else _REGEX_SEARCHES[name]
-                        yield from self._search(text, [pattern], scope, reach, flags=int(flags))
+                        reach = "all" if is_drained else _REGEX_SEARCHES[name]
+                        yield from self._search(text, [pattern], scope, _Method(reach, flags=int(flags)))
             case ast.Call(func=ast.Attribute(value=text, attr=name), args=arguments) if name in _SEARCHES:
-                reach, is_backward = _SEARCHES[name]
-                yield from self._search(text, arguments, scope, reach, backward=is_backward)
+                yield from self._search(text, arguments, scope, _SEARCHES[name])
         for part in ast.iter_child_nodes(node):
             if isinstance(part, ast.expr | ast.keyword):
                 yield from self._reads(part.value if isinstance(part, ast.keyword) else part, scope)
@@ -206,17 +214,9 @@ class CodeHints:
             if start < stop:
                 yield Ranges(start, stop - start, stop - start, 1)
 
-    def _search(
-        self,
-        searched: ast.expr,
-        arguments: list[ast.expr],
-        scope: _Scope,
-        reach: Reach,
-        *,
-        backward: bool = False,
-        flags: int | None = None,
-    ) -> Iterator[Hint]:
+    def _search(self, searched: ast.expr, arguments: list[ast.expr], scope: _Scope, method: _Method) -> Iterator[Hint]:
         """The search of a call `searched.find(needle, start, stop)` or the like, in each followed round of a loop."""
+        reach, backward, flags = method
         text = self._value(searched, scope.rounds[0])
         if not isinstance(text, _Text) or not arguments:
             return
