@@ -80,7 +80,7 @@ DAMAGED: dict[str, tuple[Damage, type[MonocontextError], str]] = {
     "root truncated": (lambda s: (craft(s, BYTES), put_changed(s, ROOT_KEY, lambda data: data[: len(data) // 2])),
         DamagedData, r"manifest\.json: not a manifest"),
     "newer format": (lambda s: (craft(s, BYTES), with_root(format=2, min_reader=2)(s)),
-        UnsupportedFormat, r"manifest\.json: has format 2, and this version reads formats up to 1"),
+        UnsupportedFormat, r"manifest\.json: has format 2, this version reads formats up to 1"),
     "unknown requirement": (lambda s: (craft(s, BYTES), with_root(requires=["encryption"])(s)),
         UnsupportedFormat, r"manifest\.json: .*encryption"),
     "root that says more than its page": (lambda s: craft(s, BYTES) and lie_about_characters(s),
