@@ -31,12 +31,9 @@ class Region:
 class Narrowing:
     """The frames that search filters leave for a search."""
 
-    frames: int
-    """The number of frames that filters covered; 0 without filters."""
-    runs: Runs | None
-    """The frames in which a match may begin; None if a search has to read all frames."""
-    reason: str
-    """Why `runs` is None; else empty."""
+    frames: int  # the number of frames that filters covered; 0 without filters
+    runs: Runs | None  # the frames in which a match may begin; None if a search has to read all frames
+    reason: str  # why `runs` is None; else empty
     dense_runs: Runs | None = None
     """The frames in which a match may begin, if `runs` is None because they are most of all frames."""
 

@@ -53,12 +53,9 @@ class FilterSearch:
 class FilterAnswer:
     """The answer of filters to a query. It is kept in the cache, since a loop of `find` needs it again and again."""
 
-    runs: Runs
-    """The frames in which a match may begin."""
-    has_rows: bool
-    """Whether the filters have rows for the query."""
-    size_bytes: int
-    """The approximate size of the answer and its query in memory."""
+    runs: Runs  # the frames in which a match may begin
+    has_rows: bool  # whether the filters have rows for the query
+    size_bytes: int  # the approximate size of the answer and its query in memory
 
 
 class FilterLookup:
@@ -228,16 +225,12 @@ class _Section:
     """Frames whose filters are looked up together: the filters of the root, or those that one directory names."""
 
     first: int
-    stop: int
-    """The filters cover frames [first, stop)."""
-    directory: FilterDirectory | None
-    """The directory that names the filters; None if the root does."""
+    stop: int  # the filters cover frames [first, stop)
+    directory: FilterDirectory | None  # the directory that names the filters; None if the root does
     planner: Planner | None
     """Plans look-ups in the filters; None until the directory was fetched, and if it names further directories."""
-    shared_filters: Sequence[FilterRef] = ()
-    """Filters beside the directory that may also have columns of these frames."""
-    parts: list[_Section] = field(default_factory=list)
-    """The sections that a directory of directories names."""
+    shared_filters: Sequence[FilterRef] = ()  # filters beside the directory that may also have columns of these frames
+    parts: list[_Section] = field(default_factory=list)  # the sections that a directory of directories names
 
     def item(self, frames: int) -> FetchItem:
         """The item to fetch for the directory of this section, in a text of so many frames."""

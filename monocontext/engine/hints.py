@@ -45,16 +45,13 @@ class Ranges:
 class Search:
     """A search in characters [start, stop)."""
 
-    needle: str
-    """The text to find, or a regular expression."""
+    needle: str  # the text to find, or a regular expression
     start: int
     stop: int
     reach: Reach
-    ignore_case: bool = False
-    """Whether the search is in `context.lower()`, `.upper()` or `.casefold()`."""
+    ignore_case: bool = False  # whether the search is in `context.lower()`, `.upper()` or `.casefold()`
     backward: bool = False
-    flags: int | None = None
-    """The flags of a regular expression; None for a plain text."""
+    flags: int | None = None  # the flags of a regular expression; None for a plain text
 
 
 Hint = Ranges | Search
@@ -90,20 +87,17 @@ _OPERATIONS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 class _Text:
     """The value of a name for the context, or for a copy of it in another case, which counts as of equal length."""
 
-    ignore_case: bool = False
-    """Whether it is such a copy."""
+    ignore_case: bool = False  # whether it is such a copy
 
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
     """The names that lines see: those of a reply, or those of a loop in some of its rounds."""
 
-    indent: int
-    """The indentation of the line that begins the loop; -1 outside of loops."""
+    indent: int  # the indentation of the line that begins the loop; -1 outside of loops
     rounds: list[_Names]
     """The names in each round that is followed: the first three and the last one, or all if they are few."""
-    count: int
-    """The number of all rounds."""
+    count: int  # the number of all rounds
 
 
 class CodeHints:

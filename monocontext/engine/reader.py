@@ -51,8 +51,7 @@ class _AheadFrame(NamedTuple):
     """A frame that a pass fetches ahead of its caller."""
 
     item: FetchItem
-    memory_bytes: int
-    """The memory of its text, and of its stored form until that is decoded."""
+    memory_bytes: int  # the memory of its text, and of its stored form until that is decoded
 
 
 class Reader:

@@ -25,8 +25,7 @@ class HttpRequest:
     """One complete request."""
 
     method: str
-    path: str
-    """The path, decoded; it begins with a slash."""
+    path: str  # the path, decoded; it begins with a slash
     query: Mapping[str, str] = field(default_factory=dict)  # parameters by name, decoded
     headers: Mapping[str, str] = field(default_factory=dict)  # by name in lower case
     body: bytes = field(default=b"", repr=False)

@@ -59,8 +59,7 @@ class FaultyStore(WrappedStore):
         self._plan = plan
         self._lock = threading.Lock()
         self._next = 0
-        self.faults = 0
-        """The number of faults so far."""
+        self.faults = 0  # the number of faults so far
 
     def _send(self, request: Request, call: Callable[[], _T]) -> _T:
         if request.verb not in ("get", "get_range"):
@@ -86,8 +85,7 @@ class LosingStore(WrappedStore):
     def __init__(self, store: Store, error: type[Exception] = StoreFailure) -> None:
         super().__init__(store)
         self._error = error
-        self.lost = 0
-        """The number of lost replies so far."""
+        self.lost = 0  # the number of lost replies so far
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         etag = super().put(key, data, if_absent=if_absent, if_match=if_match)
@@ -113,8 +111,7 @@ class CrashingStore(WrappedStore):
         self._puts_left = after_puts
         self._landed = landed
         self._lock = threading.Lock()
-        self.crashed = False
-        """Whether a put has raised `Crash`."""
+        self.crashed = False  # whether a put has raised `Crash`
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         with self._lock:

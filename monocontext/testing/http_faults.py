@@ -45,20 +45,15 @@ class HttpFault:
     """One fault: how the server treats a request and its reply."""
 
     name: str
-    instead: HttpReply | None = None
-    """The reply to send without carrying out the request."""
-    change: Callable[[HttpReply], HttpReply] | None = None
-    """Changes the reply."""
-    rewrite: Callable[[bytes], bytes] | None = None
-    """Replaces the object before the request is carried out."""
-    ignores: frozenset[str] = frozenset()
-    """Names of request headers that the server ignores, in lower case."""
+    instead: HttpReply | None = None  # the reply to send without carrying out the request
+    change: Callable[[HttpReply], HttpReply] | None = None  # changes the reply
+    rewrite: Callable[[bytes], bytes] | None = None  # replaces the object before the request is carried out
+    ignores: frozenset[str] = frozenset()  # names of request headers that the server ignores, in lower case
     stops: tuple[Literal["head", "body"], int] | None = None
     """The number of bytes of the head or the body after which the server stops sending."""
     then: Literal["close", "reset", "stall"] = "close"
     """What happens after it `stops`: the connection is closed, reset, or silent until the client hangs up."""
-    bytes_per_second: float | None = None
-    """The speed of the body."""
+    bytes_per_second: float | None = None  # the speed of the body
 
 
 # -- the end comes early --------------------------------------------------------------------------------------------

@@ -53,8 +53,7 @@ class S3StandIn:
         seed: int = 0,
     ) -> None:
         self._memory_name = f"stand-in-{uuid.uuid4().hex}"
-        self.store: Store
-        """The store with the objects."""
+        self.store: Store  # the store with the objects
         if objects is None or isinstance(objects, Mapping):
             self.store = open_store(f"memory://{self._memory_name}")
             for key, data in (objects or {}).items():
@@ -62,8 +61,7 @@ class S3StandIn:
         else:
             self.store = open_store(objects) if isinstance(objects, (str, os.PathLike)) else objects
         self.bucket = bucket
-        self.faults = Script(seed)
-        """The faults that requests meet."""
+        self.faults = Script(seed)  # the faults that requests meet
         self._bucket = Bucket(bucket, self.store)
         self._latency = profile(latency) if isinstance(latency, str) else latency
         self._link = SimulatedLink(connection_bytes_per_second, link_bytes_per_second)
@@ -73,10 +71,8 @@ class S3StandIn:
         self._listener: socket.socket | None = None
         self._connections: dict[socket.socket, threading.Thread] = {}
         self._accepting = threading.Thread(target=self._accept, name="stand-in", daemon=True)
-        self.connections = 0
-        """The number of connections so far."""
-        self.in_flight = 0
-        """The number of requests without a complete reply."""
+        self.connections = 0  # the number of connections so far
+        self.in_flight = 0  # the number of requests without a complete reply
         self.reset_counts()
 
     @property
@@ -93,8 +89,7 @@ class S3StandIn:
         with self._lock:
             self.counts: Counter[str] = Counter()
             """The number of requests by verb. A GET or HEAD of the bucket itself is a `LIST`."""
-            self.bytes_sent = 0
-            """The number of bytes of bodies that were sent, those of broken bodies included."""
+            self.bytes_sent = 0  # the number of bytes of bodies that were sent, those of broken bodies included
             self.log: deque[HttpRequest] = deque(maxlen=_MOST_LOGGED)
             """The last requests without their bodies, in the order of their arrival."""
 

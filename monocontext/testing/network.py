@@ -22,8 +22,7 @@ class ProfilePart(NamedTuple):
     weight: float
     """The probability of this part. The weights of a profile sum to 1."""
     median_seconds: float
-    spread: float
-    """Standard deviation of the logarithm; 0 for a constant."""
+    spread: float  # standard deviation of the logarithm; 0 for a constant
 
 
 @dataclass(frozen=True, slots=True)

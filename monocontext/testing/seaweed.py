@@ -46,10 +46,8 @@ class SeaweedServer:
     region = "us-east-1"
 
     def __init__(self, bucket: str = "dev-bucket") -> None:
-        self.bucket = bucket
-        """The name of the bucket."""
-        self.endpoint = ""
-        """URL of the server, while it runs."""
+        self.bucket = bucket  # the name of the bucket
+        self.endpoint = ""  # URL of the server, while it runs
         self._process: subprocess.Popen[bytes] | None = None
         self._directory: Path | None = None
 

@@ -21,14 +21,10 @@ _T = TypeVar("_T")
 class Request:
     """One request to a store."""
 
-    verb: str
-    """`get`, `get_range`, `put`, `list`, `head` or `delete`."""
-    key: str
-    """The key, or the prefix of a `list`."""
-    start: int | None = None
-    """The first byte of a range, 0 for a `put`; `None` for other verbs."""
-    length: int | None = None
-    """The number of bytes of a range or a `put`; `None` for other verbs."""
+    verb: str  # `get`, `get_range`, `put`, `list`, `head` or `delete`
+    key: str  # the key, or the prefix of a `list`
+    start: int | None = None  # the first byte of a range, 0 for a `put`; `None` for other verbs
+    length: int | None = None  # the number of bytes of a range or a `put`; `None` for other verbs
 
 
 class WrappedStore(StoreWrapper):
@@ -73,10 +69,8 @@ class CountingStore(WrappedStore):
     def reset(self) -> None:
         """Clear the log and set all counts to zero."""
         with self._lock:
-            self.log: list[Request] = []
-            """All requests, in the order in which they began."""
-            self.counts: Counter[str] = Counter()
-            """Requests by verb."""
+            self.log: list[Request] = []  # all requests, in the order in which they began
+            self.counts: Counter[str] = Counter()  # requests by verb
             self.bytes_read = self.bytes_written = 0
             """Bytes that `get` and `get_range` returned, and those that `put` stored."""
 

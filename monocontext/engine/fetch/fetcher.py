@@ -82,8 +82,7 @@ class Fetcher:
         self.cache = Cache(cache_bytes)
         self.link = Link(round_trip_seconds)
         self.workers = workers
-        self.window_bytes = max(cache_bytes * 3 // 8, MIN_WINDOW_BYTES)
-        """The most memory for requests in flight."""
+        self.window_bytes = max(cache_bytes * 3 // 8, MIN_WINDOW_BYTES)  # the most memory for requests in flight
         self.is_closed = False
         self.refill: Callable[[], None] | None = None
         """Called under the lock before a request is taken from the queue: the read-ahead queues what it wants next."""

@@ -28,8 +28,7 @@ class Link:
     """The time of the quickest small answer; 0 for a near store; None before one was measured."""
     bytes_per_second: float = FIRST_BYTES_PER_SECOND
     """The rate of the last long busy period without its first round trip."""
-    is_rate_measured: bool = False
-    """Whether there was such a period; before one, the rate is assumed."""
+    is_rate_measured: bool = False  # whether there was such a period; before one, the rate is assumed
     _busy_since: float = 0.0
     _busy_bytes: int = 0
     _busy_rate: float = 0.0
@@ -59,12 +58,9 @@ class ConcurrencyLimit:
     and Jain, 1989).
     """
 
-    maximum: int
-    """The most requests at once while nothing is refused."""
-    current: int
-    """The most requests that may run now; at first the maximum."""
-    is_throttled: bool = False
-    """Whether a recent refusal still keeps it below the maximum."""
+    maximum: int  # the most requests at once while nothing is refused
+    current: int  # the most requests that may run now; at first the maximum
+    is_throttled: bool = False  # whether a recent refusal still keeps it below the maximum
     _exact: float = float("inf")  # `current` before it was rounded down; infinite before the first refusal
     _decreased: float = float("-inf")  # the time of the last decrease
     _changed: float = float("-inf")  # the time of the last decrease or answer

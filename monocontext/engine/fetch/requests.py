@@ -31,8 +31,7 @@ class FetchItem(NamedTuple):
     object: str
     offset: int
     stored_bytes: int
-    bytes: int
-    """Size in memory once it is decoded."""
+    bytes: int  # size in memory once it is decoded
     decode: Callable[[memoryview], Any]
     """Decodes the stored bytes into the value for the caller and the cache; raises `DamagedData`."""
     etag: str | None = None  # the recorded version of the object, if any

@@ -62,8 +62,7 @@ class RequestSource(Protocol):
 class Workers(Protocol):
     """Carries out the requests of sources, and lets callers wait for them."""
 
-    max_running: int
-    """The most requests of one source at once."""
+    max_running: int  # the most requests of one source at once
 
     def start(self, source: RequestSource, count: int) -> None:
         """Begin to carry out up to `count` requests of a source, and then others until none may start. Never waits."""

@@ -52,8 +52,7 @@ class Plan:
 
     route: Iterator[Frame | Missing]
     priority: Priority
-    is_guess: bool = False
-    """Whether earlier reads or searches suggest it; else code or a caller announces it."""
+    is_guess: bool = False  # whether earlier reads or searches suggest it; else code or a caller announces it
     missing: tuple[FetchItem, ...] = ()  # the items that must arrive before the route continues
     next: Frame | None = None  # the frame that the route has reached, and for which there was no room yet
 

@@ -39,12 +39,9 @@ class _Stream:
     """Reads that follow one another in one direction."""
 
     last: SeenRead
-    direction: int
-    """1 forward, -1 backward."""
-    unit: int
-    """The characters that one more predicted read adds to `ahead`."""
-    reads_ahead: int
-    """The number of reads that it may be ahead of its reader."""
+    direction: int  # 1 forward, -1 backward
+    unit: int  # the characters that one more predicted read adds to `ahead`
+    reads_ahead: int  # the number of reads that it may be ahead of its reader
     ahead: int = 0  # the characters after the last read that were predicted
     reads: int = 2  # the number of reads so far
 
@@ -88,10 +85,8 @@ class _Stride(_Stream):
 class Streams:
     """Finds the streams in what one reader reads. Its owner holds the lock."""
 
-    characters: int
-    """The length of the text."""
-    frame_characters: int
-    """The characters of a usual frame."""
+    characters: int  # the length of the text
+    frame_characters: int  # the characters of a usual frame
     _streams: deque[_Walk | _Stride] = field(default_factory=lambda: deque(maxlen=MOST_STREAMS))
     """The stream that was read last is at the end."""
     _single: deque[SeenRead] = field(default_factory=lambda: deque(maxlen=_MOST_SINGLE))
