@@ -38,10 +38,8 @@ def in_order(
 
 
 def at_once(work: Callable[[_T], R], items: Iterable[_T], most: int) -> list[R]:
-    """The results of `work` for each item, in order, by at most `most` threads; a single item takes no thread.
-
-    Raises the first error in that order; then items that have not begun are not worked on.
-    """
+    """The results of `work` for each item, in order, by at most `most` threads; a single item takes no thread. Raises
+    the first error in that order; then items that have not begun are not worked on."""
     parts = list(items)
     if len(parts) < 2:
         return [work(part) for part in parts]

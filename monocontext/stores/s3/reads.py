@@ -17,7 +17,7 @@ from io import BytesIO
 from typing import Any
 
 from monocontext.errors import ContextChanged, DamagedData, StoreFailure
-from monocontext.records import dataclass, replace
+from monocontext.records import NamedTuple, dataclass, replace
 from monocontext.stores import log
 from monocontext.stores.http.client import Client
 from monocontext.stores.http.connection import Body, ResponseHead, parse_http_date
@@ -33,7 +33,16 @@ _NEEDS_RETRY = "needs-retry.s3.GetObject"
 _THROTTLE_HOOK = "monocontext-refusals"
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")  # `bytes 0-99/1000`, but not `bytes */1000`
 
-Span = tuple[int, int]  # the offset of the first byte, and the number of bytes, at least 1
+
+class Span(NamedTuple):
+    """A range of an object, in bytes."""
+
+    start: int
+    length: int  # at least 1
+
+    @property
+    def range_header(self) -> str:
+        return f"bytes={self.start}-{self.start + self.length - 1}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +63,7 @@ def read_by_transport(client: Client, key: str, request: ReadRequest) -> Blob:
     """Read an object by our transport (1 GET, and 1 for the rest after each fault)."""
     download = Download(request)
     try:
-        client.get(key, download, request.span[1] if request.span else 0)
+        client.get(key, download, request.span.length if request.span else 0)
     except ErrorResponse as response:
         error = error_for_response(response, request.url, download.etag)
         if isinstance(error, StoreFailure):
@@ -70,7 +79,7 @@ def read_by_boto3(client: Any, target: dict[str, str], request: ReadRequest, thr
     """
     arguments = dict(target)
     if request.span is not None:
-        arguments["Range"] = _range_header(request.span)
+        arguments["Range"] = request.span.range_header
     if request.etag is not None:
         arguments["IfMatch"] = f'"{request.etag}"'
     throttles.take()  # forget the throttling of earlier reads by this thread
@@ -104,7 +113,7 @@ def _receive_from_boto3(response: Any, request: ReadRequest) -> Blob:
     etag = bare_etag(response.get("ETag"), url)
     check_version(url, request.etag, etag)  # some servers ignore If-Match
     data = response["Body"].read()
-    expected = request.span[1] if request.span else length
+    expected = request.span.length if request.span else length
     if len(data) != expected:
         raise DamagedData(f"{url}: expected {expected} bytes, found {len(data):,}")
     return Blob(
@@ -117,8 +126,7 @@ def _receive_from_boto3(response: Any, request: ReadRequest) -> Blob:
 
 
 class ThrottleCounter(threading.local):
-    """Counts the throttling responses to boto3, by thread. botocore retries such requests itself, so only a hook sees
-    them."""
+    """Counts the throttling responses to boto3, by thread. Only a hook sees them: botocore retries by itself."""
 
     _count = 0
 
@@ -164,13 +172,12 @@ class Download:
         self._length: int | None = None
         """The size of `_memory`; `None` before the first response, and for a whole body of unknown length."""
         self._received_bytes = 0
-        self._modified: str | None = None
-        self._date: str | None = None
+        self._modified_seconds = self._now_seconds = 0.0  # of the response for a whole object
 
     def headers(self) -> dict[str, str]:
         headers = {}
         if span := self._missing():
-            headers["range"] = _range_header(span)
+            headers["range"] = span.range_header
         if self.etag is not None:
             headers["if-match"] = f'"{self.etag}"'
         return headers
@@ -192,18 +199,18 @@ class Download:
         """The downloaded bytes, after the last `receive`."""
         assert self.etag is not None
         assert self._total_bytes is not None
-        data, modified, now = self._memory.getvalue(), parse_http_date(self._modified), parse_http_date(self._date)
         return Blob(
-            data, self.etag, self._total_bytes, refusals=self.refusals, modified_seconds=modified, now_seconds=now
-        )
+            self._memory.getvalue(), self.etag, self._total_bytes, refusals=self.refusals,
+            modified_seconds=self._modified_seconds, now_seconds=self._now_seconds,
+        )  # fmt: skip
 
     def _missing(self) -> Span | None:
         """The span that is still missing; `None` for the whole object."""
         received = self._received_bytes
         if self._span is not None:
-            return self._span[0] + received, self._span[1] - received
+            return Span(self._span.start + received, self._span.length - received)
         if received and self._total_bytes is not None:
-            return received, self._total_bytes - received
+            return Span(received, self._total_bytes - received)
         return None
 
     def _check(self, head: ResponseHead) -> None:
@@ -222,10 +229,11 @@ class Download:
                 raise DamagedData(f"{self._url}: a proxy compressed the response ({encoding}): switch that off")
         if self._span is None:
             check_size(self._url, self._most_bytes, total)
-            self._modified, self._date = head.headers.get("last-modified"), head.headers.get("date")
+            self._modified_seconds = parse_http_date(head.headers.get("last-modified"))
+            self._now_seconds = parse_http_date(head.headers.get("date"))
         self.etag, self._total_bytes = etag, total
         if self._length is None:
-            self._length = self._span[1] if self._span else total
+            self._length = self._span.length if self._span else total
             self._memory, self._received_bytes = BytesIO(bytes(self._length or 0)), 0
 
     def _fill(self, body: Body) -> int:
@@ -248,23 +256,16 @@ class Download:
         self._total_bytes = self._received_bytes
 
 
-def _range_header(span: Span) -> str:
-    start, count = span
-    return f"bytes={start}-{start + count - 1}"
-
-
 def check_response(
-    url: str, span: Span | None, status: int, content_range: str | None, length: int | None
+    url: str, span: Span | None, status: int, content_range: str | None, body_bytes: int | None
 ) -> int | None:
-    """The length of the whole object, after a check that a response has the requested span of it. Raises `DamagedData`.
-
-    `length` is that of the body if the response announces it. Without a span the result is the same.
-    """
+    """The length of the whole object, after a check that a response has the requested span of it; without a span
+    `body_bytes`, the length of the body as far as the response states it. Raises `DamagedData`."""
     expected = 206 if span else 200
     if status != expected:
         raise DamagedData(f"{url}: expected HTTP {expected}, found HTTP {status}")
     if span is None:
-        return length
+        return body_bytes
     start, count = span
     match = _CONTENT_RANGE.fullmatch(content_range or "")
     first, last, total = map(int, match.groups()) if match else (-1, -1, -1)
@@ -272,21 +273,21 @@ def check_response(
         if first == start:
             check_end(url, start, count, total)
         raise DamagedData(f"{url}: expected Content-Range bytes {start}-{start + count - 1}/*, found {content_range}")
-    if length is not None and length != count:
-        raise DamagedData(f"{url}: expected {count:,} bytes from byte {start:,}, found {length:,}")
+    if body_bytes is not None and body_bytes != count:
+        raise DamagedData(f"{url}: expected {count:,} bytes from byte {start:,}, found {body_bytes:,}")
     return total
 
 
-def modified_seconds(answer: dict[str, Any], url: str) -> float:
+def modified_seconds(response: dict[str, Any], url: str) -> float:
     """The time of the last write, in seconds since 1970. Raises `StoreFailure` if it is missing: `gc` needs it."""
-    if "LastModified" not in answer:
+    if "LastModified" not in response:
         raise StoreFailure(f"{url}: the response is damaged: it has no Last-Modified")
-    return float(answer["LastModified"].timestamp())
+    return float(response["LastModified"].timestamp())
 
 
-def server_clock_seconds(answer: Any) -> float:
-    """The time of an answer of boto3 by the clock of the server, in seconds since 1970; 0 if it is missing."""
-    return parse_http_date(answer["ResponseMetadata"].get("HTTPHeaders", {}).get("date"))
+def server_clock_seconds(response: Any) -> float:
+    """The time of a response to boto3 by the clock of the server, in seconds since 1970; 0 if it is missing."""
+    return parse_http_date(response["ResponseMetadata"].get("HTTPHeaders", {}).get("date"))
 
 
 def bare_etag(etag: Any, url: str) -> str:

@@ -99,9 +99,9 @@ class S3Store(StoreBase):
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         if length:
-            return self._read(key, (start, length), etag)
+            return self._read(key, Span(start, length), etag)
         # HTTP has no empty range.
-        url, info = self._url(key, (start, length)), self.head(key)
+        url, info = self._url(key, Span(start, length)), self.head(key)
         check_part(url, etag, info.etag, start, length, info.size_bytes)
         return Blob(b"", info.etag, info.size_bytes)
 
