@@ -26,9 +26,10 @@ _READ_ONLY = "Error: this text is read-only; CompositeBackend gives an agent oth
 
 
 class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
-    """The documents of the context at `url` as read-only files. Safe for use by many threads. Methods return an error
-    that the agent can correct in the result. `ls` and `glob` cost 1 GET for 4,096 documents, `read` and `grep` those of
-    the text that they read. `options`: as for `Monocontext.open`. Raises `ValueError` for a text without documents."""
+    """The documents of the context at `url` as read-only files. Safe for use by many threads.
+
+    Results have an `error` for what the agent can correct. `ls` and `glob` cost 1 GET for 4,096 documents, `read` and
+    `grep` those of the text. `options`: as for `Monocontext.open`. Raises `ValueError` for a text without documents."""
 
     def __init__(self, url: str, **options: Any) -> None:
         self._text: Monocontext = Monocontext.open(url, **{"materialize_limit": _MOST_CHARACTERS} | options)

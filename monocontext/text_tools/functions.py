@@ -237,6 +237,7 @@ def _shell(places: Mapping[str, Place], kept: KeepTool | None, options: OpenOpti
 
 
 def _itself(text: Monocontext) -> Monocontext:
+    """The text itself, which does not change: `Shell` asks for the newest text of a folder."""
     return text
 
 
