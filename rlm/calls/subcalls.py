@@ -70,7 +70,7 @@ class SubCalls:
     def llm_query_batched(
         self, prompts: Iterable[str], model: str | None = None, return_exceptions: bool = False
     ) -> list[str | LLMError]:
-        """Ask many prompts at once, at most 16 under way; answers come in the order of the prompts.
+        """Ask many prompts, at most 16 at the same time; answers come in the order of the prompts.
 
         When calls fail, LLMError is raised after all have ended; with `return_exceptions=True` each failed place holds
         its LLMError instead.

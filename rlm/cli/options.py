@@ -1,4 +1,4 @@
-"""What commands share: the options for models and for the limits of a run, and errors printed as one line."""
+"""Define the options for models and limits that commands share, and print errors as one line."""
 
 from __future__ import annotations
 

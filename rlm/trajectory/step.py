@@ -26,7 +26,7 @@ class Cell:
     start_seconds: float = 0.0
     """Seconds from the beginning of the run to its start."""
     calls_seconds: float = 0.0
-    """Seconds of its execution during which at least one sub-call was under way."""
+    """Seconds of its execution during which at least one sub-call was in progress."""
     ahead: dict[str, float] | None = None
     """The cost of reading ahead meanwhile: gets, bytes. None if the context does not count."""
     handed: Sequence[Sequence[int]] | None = None
