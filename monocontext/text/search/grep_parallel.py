@@ -14,10 +14,13 @@ from monocontext.text.search.hits import Hit
 from monocontext.text.source import Span
 
 PART_FRAMES = 256
-"""Frames that one worker searches at a time, where search filters tell which may match: about four segments."""
-PART_CHARACTERS = 64 << 20  # characters that one worker searches at a time where a match may be anywhere
+"""The candidate frames of a part, where search filters tell which frames may match: about four segments."""
+PART_CHARACTERS = 64 << 20  # the characters of a part where a match may be anywhere
 PARTS_AHEAD = 64
-"""Parts that are in work at once. The hits of a part wait until all parts before it are done."""
+"""How many parts are in progress at once. The hits of a part wait until all parts before it are done."""
+
+Part = tuple[int, int | None]
+"""A range [start, stop) of characters that one worker searches; None for the end of the text."""
 
 
 def grep_parts(
@@ -29,20 +32,21 @@ def grep_parts(
     Each part costs the GETs of `grep`, 1 more for the root, and the blocks of filters again.
     """
     work = partial(_search_part, text, list(linewise.patterns), max_hits)
-    parts = in_order(executor, work, _ranges(text.span, linewise, first, stop), PARTS_AHEAD)
+    parts = in_order(executor, work, _split_into_parts(text.span, linewise, first, stop), PARTS_AHEAD)
     try:
         yield from islice((hit for hits in parts for hit in hits), max_hits)
     finally:
         parts.close()
 
 
-def _search_part(text: Any, patterns: list[Any], most: int | None, part: tuple[int, int | None]) -> list[Hit]:
-    """Search one range, in a worker."""
-    return list(text.grep(patterns, start=part[0], stop=part[1], max_hits=most))
+def _search_part(text: Any, patterns: list[Any], max_hits: int | None, part: Part) -> list[Hit]:
+    """All hits in one part. Runs in a worker."""
+    start, stop = part
+    return list(text.grep(patterns, start=start, stop=stop, max_hits=max_hits))
 
 
-def _ranges(span: Span, linewise: Linewise, first: int, stop: int | None) -> Iterator[tuple[int, int | None]]:
-    """Adjacent ranges of the text, one for each part."""
+def _split_into_parts(span: Span, linewise: Linewise, first: int, stop: int | None) -> Iterator[Part]:
+    """The adjacent parts of characters [first, stop), in order."""
     if cuts := span.filter_borders(first, stop):
         return zip([first, *cuts], [*cuts, stop], strict=True)
     candidates = span.candidates(linewise.query, first, stop, within_line=True)

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-_HEAD_LINES = 200  # the most lines that are looked at to recognise logs, CSV and JSON lines
-_ROWS = 0.5  # the share of these lines that must have the form of a log or of JSON lines
-_CSV_ROWS = 0.8  # the share of these lines that must have the same number of delimiters in a CSV
+_HEAD_LINES = 200  # how many lines are looked at to recognise logs, CSV and JSON lines
+_LEAST_SHARE_OF_ROWS = 0.5  # of these lines, for a log or JSON lines: a log also has tracebacks
+_LEAST_SHARE_OF_CSV_ROWS = 0.8  # of these lines, with the same number of delimiters, for a CSV
 _KINDS_OF_ROWS = {"CSV": "record", "JSON lines": "record", "log": "log line"}
 """What a line is called (`Heading.kind`), by the kind of its text."""
 _LOG = re.compile(
@@ -23,7 +23,8 @@ _LOG = re.compile(
     )""",
     re.X,
 )
-_ADDRESSED_LOG = re.compile(r"\S+ \S+ \S+ \[\d\d/[A-Z][a-z]{2}/\d{4}:")
+"""Matches the head of a line of a log, such as `[2026-11-23 07:00` and `ERROR`, but not `2026-11-23,12`."""
+_ACCESS_LOG = re.compile(r"\S+ \S+ \S+ \[\d\d/[A-Z][a-z]{2}/\d{4}:")  # 10.0.0.1 - - [23/Nov/2026:07:00:00
 _HEADINGS = re.compile(
     r"""^(?:
       (?P<file> ={3,}[ ](?:FILE|SESSION):[ ][^\n]+[ ]={3,} )
@@ -41,6 +42,7 @@ _HEADINGS = re.compile(
     )[ \t]*$""",
     re.M | re.X,
 )
+"""Matches the lines that `Heading.kind` names, such as `## Title` and `async def f():`, but not `#comment`."""
 _ENOUGH = 2  # the number of headings of one kind that decide the kind of a piece
 
 HeadingStarts = list[tuple[str, int]]
@@ -55,8 +57,8 @@ class _Heading(NamedTuple):
     """Its depth, from 0."""
 
 
-def find_headings(text: str, begins_line: bool, most: int) -> tuple[str, HeadingStarts]:
-    """The kind of a piece (empty if it has no line), and at most `most` of its headings, evenly spaced.
+def find_headings(text: str, begins_line: bool, max_headings: int) -> tuple[str, HeadingStarts]:
+    """The kind of a piece (empty if it has no line), and at most `max_headings` of its headings, evenly spaced.
 
     `begins_line`: the piece begins a line. Else the text before its first newline is ignored.
     """
@@ -72,25 +74,27 @@ def find_headings(text: str, begins_line: bool, most: int) -> tuple[str, Heading
     ]
     counts = Counter(heading.kind for heading in headings)
     if counts["definition"] >= max(_ENOUGH, counts["turn"]):
-        return "code", _pick([item for item in headings if item.kind != "heading"], most)  # in code these are comments
+        return "code", _pick(
+            [item for item in headings if item.kind != "heading"], max_headings
+        )  # in code these are comments
     headings = [item for item in headings if item.kind != "definition"]
     kind = "Markdown" if counts["heading"] >= _ENOUGH else "prose"
     if counts["turn"] >= _ENOUGH:
         kind = "session"
-    return kind, _pick(headings, most) or [("line", next(_lines(text, first))[0])]
+    return kind, _pick(headings, max_headings) or [("line", next(_lines(text, first))[0])]
 
 
 def _kind_of_rows(lines: Sequence[str]) -> str:
     """The kind of a text whose lines are records; empty for any other text."""
-    enough = max(_ROWS * len(lines), 1)
+    enough = max(_LEAST_SHARE_OF_ROWS * len(lines), 1)
     if sum(line.startswith("{") and line.rstrip().endswith("}") for line in lines) >= enough:
         return "JSON lines"
-    if sum(bool(_LOG.match(line) or _ADDRESSED_LOG.match(line)) for line in lines) >= enough:
+    if sum(bool(_LOG.match(line) or _ACCESS_LOG.match(line)) for line in lines) >= enough:
         return "log"
     for delimiter in "\t,;|":
         counts = [line.count(delimiter) for line in lines]
         usual = max(set(counts), key=counts.count)
-        if usual and len(lines) > _ENOUGH and counts.count(usual) >= _CSV_ROWS * len(lines):
+        if usual and len(lines) > _ENOUGH and counts.count(usual) >= _LEAST_SHARE_OF_CSV_ROWS * len(lines):
             return "CSV"
     return ""
 
@@ -109,12 +113,12 @@ def _level(line: str) -> int:
     return len(line) - len(line.lstrip(" \t")) if line[0] != "#" else len(line) - len(line.lstrip("#")) - 1
 
 
-def _pick(headings: Sequence[_Heading], most: int) -> HeadingStarts:
-    """At most `most` headings, the highest levels first. Of a level with more than there is room for, evenly spaced
-    ones are taken."""
+def _pick(headings: Sequence[_Heading], max_headings: int) -> HeadingStarts:
+    """At most `max_headings` headings, in order. The highest levels are taken first, and of the last level that does
+    not fit as a whole, evenly spaced ones."""
     chosen: list[_Heading] = []
     for level in sorted({heading.level for heading in headings}):
-        same_level, room = [heading for heading in headings if heading.level == level], most - len(chosen)
+        same_level, room = [heading for heading in headings if heading.level == level], max_headings - len(chosen)
         count = min(len(same_level), room)
         chosen += [same_level[number * len(same_level) // count] for number in range(count)]
     return [(candidate.kind, candidate.start) for candidate in sorted(chosen, key=lambda candidate: candidate.start)]
