@@ -105,7 +105,7 @@ class Searchable(StrLike):
 
         Case does not count. Accents do: `resume` does not find `résumé`, though `résumé` also finds `resume`.
 
-        GETs: the rows of the filters in 1 to 3 waves, then frames that may hold the words, best first, in waves of 6
+        GETs: the rows of the filters in 1 to 3 waves, then frames that may hold the words, best first, in waves of 7
         MB; without filters the text from its beginning. Documents cost 1 GET more for 4,096 that are read.
 
         Raises `ValueError` for a query without a word to look for.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from monocontext.text.documents.by_name import Documents
 
 MOST_BYTES = 64 << 20  # the text that a search looks at by default: about 250 frames
-WAVE_FRAMES = 24  # the most frames that are read at once: 6 MB of text
+WAVE_FRAMES = 28  # the most frames that are read at once: 7 MB of text
 _ALIKE = 0.6
 """A wave takes frames that may score at least this share of the best one. After it, the others may be ruled out."""
 _SMALL_CHARACTERS = 8 * RAW_FRAME_BYTES
