@@ -216,8 +216,7 @@ class Tools:
         ~/.claude/projects. thread_id: the project that it is kept under; default: that of its repository.
         """
         store = self._sessions().store
-        files = _session_files(session_id, project_dir)
-        uploads = [upload_session(store, file, project=thread_id) for file in files]
+        uploads = [upload_session(store, file, project=thread_id) for file in _session_files(session_id, project_dir)]
         report = "\n".join(
             f"{done.session_id}: {done.records} new records, {done.turns} new turns, to project {done.project}; "
             f"secrets taken out: {len(done.findings)}"

@@ -283,7 +283,7 @@ class Project:
         try:
             return read_session(self.store, session_key(self.name, session_id))
         except NotFound:
-            raise NotFound(f"No session {session_id!r} in project {self.name!r} at {self.store.url}") from None
+            raise NotFound(f"no session {session_id!r} in project {self.name!r} at {self.store.url}") from None
 
     def _list(self) -> dict[str, ObjectInfo]:
         """The objects of sessions by the ids of these (1 LIST per 1,000)."""

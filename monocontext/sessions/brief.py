@@ -68,11 +68,12 @@ def hook_output(text: str, project: str, url: str, session: str = "") -> str:
     counts = range(len(lines))  # of the lines before the cut; the more, the longer
     fitting = bisect_right(counts, HOOK_CHARACTERS, key=lambda count: _length(output([*lines[:count], _CUT])))
     if not fitting:
-        raise ValueError(f"project and URL exceed {HOOK_CHARACTERS:,} characters, a brief's limit: shorten them")
+        raise ValueError(f"project and URL leave no room in the {HOOK_CHARACTERS:,} characters of a hook: shorten them")
     return output([*lines[: fitting - 1], _CUT])
 
 
 def _length(text: str) -> int:
+    """Characters as the agent counts them, in UTF-16."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 

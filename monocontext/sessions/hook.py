@@ -68,7 +68,7 @@ def read_input(descriptor: int) -> dict[str, object]:
         chunk = os.read(descriptor, 1 << 16)
         data += chunk
         if len(data) > _MOST_BYTES:
-            raise ValueError(f"more than {_MOST_BYTES:,} bytes on stdin")
+            raise ValueError(f"expected at most {_MOST_BYTES:,} bytes on stdin, found more")
         if not chunk:
             break
         if data.rstrip(b"\0 \t\r\n").endswith(b"}"):
@@ -90,7 +90,7 @@ def parse_arguments(arguments: list[str]) -> tuple[str, dict[str, object]]:
     for item in rest:
         name, equals, value = item.removeprefix("--").partition("=")
         if not item.startswith("--") or name not in OPTIONS + FLAGS:
-            raise ValueError(f"unknown option {item!r}: there are {', '.join('--' + o for o in OPTIONS + FLAGS)}")
+            raise ValueError(f"unknown option {item!r}: choose from {', '.join('--' + o for o in OPTIONS + FLAGS)}")
         if name not in FLAGS and not (value := value if equals else next(rest, "")):
             raise ValueError(f"--{name} needs a value")
         if name == "pattern":

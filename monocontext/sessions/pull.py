@@ -56,9 +56,9 @@ def pull_session(archive: Sessions, session_id: str | None, into: Path, project:
     archived, name = _choose(archive, session_id, into, project)
     info, records = archived.records(name)
     if info.agent not in _RESUMED:
-        raise MonocontextError(f"{name} is of {info.agent or 'no agent'}: only Claude Code and Codex go on with one")
+        raise MonocontextError(f"{name} is of {info.agent or 'no agent'}: only Claude Code and Codex resume sessions")
     if re.search(r"\.\d+$", name):
-        raise MonocontextError(f"{name} is the shorter of two sessions of one id, so it cannot go on: `show` prints it")
+        raise MonocontextError(f"{name} is a copy beside a longer one, so no agent resumes it: print it with `show`")
     top, old_top = Path(find_repository(str(into))[0] or into), info.top or info.began_in
     folder = Path(_path_mapper({old_top: str(top)})(info.began_in)) if info.began_in else into
     folder = folder if folder.is_dir() and folder.is_relative_to(top) else top
@@ -113,9 +113,9 @@ def _path_of(info: SessionInfo, folder: Path) -> Path:
 
 
 def _safe(name: str) -> str:
-    """A name from the archive as that of a file here, which leads nowhere else. Raises `MonocontextError`."""
+    """A name from the archive, if it is that of a file and leads to no other folder. Raises `MonocontextError`."""
     if not re.fullmatch(r"[\w.-]+", name) or name.startswith("."):
-        raise MonocontextError(f"{name!r} cannot be the name of a file here, so the session was not written")
+        raise MonocontextError(f"the session was not written: {name!r} is not a name for a file here")
     return name
 
 

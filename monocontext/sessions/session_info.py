@@ -130,7 +130,9 @@ def key_part(name: str, kind: str = "name") -> str:
     if part.startswith("."):
         part = "%2E" + part[1:]
     if len(part) > _MOST_NAME_BYTES:
-        raise InvalidUrl(f"the {kind} {name[:40]!r}... is too long: its key would take {len(part):,} bytes")
+        raise InvalidUrl(
+            f"the {kind} {name[:40]!r}... takes {len(part):,} bytes in a key, more than {_MOST_NAME_BYTES}"
+        )
     return part
 
 

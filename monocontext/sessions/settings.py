@@ -86,7 +86,7 @@ def remove_hooks(settings: Settings) -> Settings:
     """The settings without our hooks. Raises `MonocontextError` for `hooks` in an unknown form."""
     hooks = settings.get("hooks", {})
     if not isinstance(hooks, dict) or not all(isinstance(groups, list) for groups in hooks.values()):
-        raise MonocontextError("correct `hooks` in the settings: it must be an object with a list for each event")
+        raise MonocontextError("`hooks` in the settings must be an object with a list for each event: correct it first")
     others = {event: [rest for group in groups for rest in _without_ours(group)] for event, groups in hooks.items()}
     remaining = {event: groups for event, groups in others.items() if groups or not hooks[event]}
     rest = {name: remaining if name == "hooks" else value for name, value in settings.items()}
@@ -96,7 +96,7 @@ def remove_hooks(settings: Settings) -> Settings:
 
 
 def _without_ours(group: Any) -> list[Any]:
-    """A group of hooks without ours; none if it has no others. What is not a group, such as null, stays."""
+    """A group of hooks without ours, as a list of one; empty if all are ours. Anything but a group stays as it is."""
     entries = group.get("hooks") if isinstance(group, dict) else None
     if not isinstance(entries, list) or not any(map(is_ours, entries)):
         return [group]
@@ -120,7 +120,7 @@ def hook_options(settings: Settings) -> dict[str, object] | None:
     try:
         words = entry["args"] if isinstance(entry.get("args"), list) else shlex.split(str(entry.get("command")))
         return parse_arguments(list(dropwhile(lambda word: word not in EVENTS, map(str, words))))[1]
-    except ValueError:  # changed by hand, to what the hook would not understand either
+    except ValueError:  # someone changed it by hand, and the hook itself would refuse it too
         return {}
 
 

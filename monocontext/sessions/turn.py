@@ -87,7 +87,7 @@ def _seconds(when: Any) -> float:
     """Seconds since 1970 of a time; for a date of its beginning. Raises `MonocontextError`."""
     seconds = float(when) if isinstance(when, int | float) else seconds_of(str(when))
     if seconds is None:
-        raise MonocontextError(f"not a time: {when!r}; write 2026-02-14 or 2026-02-14T10:00:00Z")
+        raise MonocontextError(f"expected a time such as 2026-02-14 or 2026-02-14T10:00:00Z, not {when!r}")
     return seconds
 
 

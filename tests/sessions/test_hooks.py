@@ -215,7 +215,7 @@ def test_a_session_that_goes_on_is_uploaded_once_a_minute(
         (b"", {}), (b'\xef\xbb\xbf{"a": 1}\r\n', {"a": 1}), ('{"a": "\u00e9}"}'.encode("utf-16"), {"a": "\u00e9}"}),
         ('\ufeff{"a": {}}\n'.encode("utf-16-be"), {"a": {}}), (b'{"a": 1', "delimiter"),
         (b'{"a": 1} {"b": 2}', "Extra data"), (b"[1]", "expected a JSON object on stdin, found list"),
-        (b"[" * 50_000, "recursion"), (b" " * (5 << 20), "more than 4,194,304 bytes"),
+        (b"[" * 50_000, "recursion"), (b" " * (5 << 20), "at most 4,194,304 bytes"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("is_open", [True, False])

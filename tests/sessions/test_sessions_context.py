@@ -55,7 +55,7 @@ def test_between_two_times(tmp_path: Path) -> None:
     assert heads == [f"[Turn {n} - ASSISTANT] 2026-02-02T10:00:0{n - 1}.000Z text -" for n in (2, 3)]
     assert len(project.context("2030-01-01")) == 0
     assert len(project.sessions("2026-02-03")) == 3
-    with pytest.raises(MonocontextError, match="not a time: 'soon'"):
+    with pytest.raises(MonocontextError, match="Z, not 'soon'"):
         project.context("soon")
 
 
