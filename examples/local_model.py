@@ -110,10 +110,7 @@ def serve(path: str) -> None:
 
 def model_at(base_url: str) -> OpenAILM:
     """The served model, with its real limits."""
-    return OpenAILM(
-        NAME, base_url=base_url, api_key="none", timeout=3_600, window_tokens=WINDOW_TOKENS,
-        prompt_characters=3 * WINDOW_TOKENS,
-    )  # fmt: skip
+    return OpenAILM(NAME, base_url=base_url, api_key="none", timeout=3_600, window_tokens=WINDOW_TOKENS)
 
 
 CITIES = {"Ada": "Lisbon", "Boris": "Oslo", "Chen": "Lima", "Dora": "Cairo"}

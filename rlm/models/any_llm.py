@@ -16,7 +16,7 @@ from rlm.models.endpoint_errors import CallTarget, EndpointError, ErrorReport, o
 from rlm.models.lm import Message, Reply
 from rlm.models.refused_fields import FieldFilter
 from rlm.models.reply_builder import ReplyBuilder
-from rlm.models.sdk import SDKModel, read_failure
+from rlm.models.sdk import SDKModel
 from rlm.models.sdk_options import SDKOptions
 
 
@@ -70,7 +70,7 @@ class AnyLM(SDKModel):
             return None
         if not isinstance(error, AnyLLMError) or isinstance(error, MissingApiKeyError):
             return super()._read_failure(error)
-        if error.original_exception and (known := read_failure(error.original_exception)):
+        if error.original_exception and (known := super()._read_failure(error.original_exception)):
             return known
         status = error.status_code or (429 if isinstance(error, RateLimitError) else None)
         if status is None and type(error) is ProviderError:

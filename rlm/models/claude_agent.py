@@ -21,12 +21,9 @@ class ClaudeAgentLM:
     backend = "claude-agent"
     window_tokens = 200_000
 
-    def __init__(self, model: str, *, window_tokens: int | None = None, prompt_characters: int | None = None) -> None:
-        """`model`: its name in Claude Code. `window_tokens`, `prompt_characters`: as in `SDKOptions`."""
+    def __init__(self, model: str) -> None:
+        """`model`: its name in Claude Code."""
         self.model = model
-        self.window_tokens = window_tokens or self.window_tokens
-        if prompt_characters is not None:
-            self.prompt_characters = prompt_characters
 
     def complete(
         self, messages: Sequence[Message], *, model: str | None = None, on_delta: Callable[[str], object] | None = None

@@ -9,31 +9,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """The endpoint of a provider, and the environment variables with its key and URL."""
+    """The endpoint of a provider, and the environment variables with its key."""
 
-    base_url: str
+    url: str
     keys: tuple[str, ...] = ()  # environment variables for its key, the first set counts; empty for a local server
-    url_variable: str = ""  # an environment variable with another base URL; empty for none
 
     @property
     def key(self) -> str | None:
         """The API key from the environment; None if no variable is set."""
         return next((key for name in self.keys if (key := os.environ.get(name))), None)
-
-    @property
-    def url(self) -> str:
-        """The base URL. A server's own variable may lack the path, and the scheme and port, as `OLLAMA_HOST` does."""
-        value = os.environ.get(self.url_variable, "") if self.url_variable else ""
-        if not value:
-            return self.base_url
-        url = (value if "://" in value else f"http://{value}").rstrip("/").replace("://0.0.0.0", "://127.0.0.1")
-        url = url.replace("://:", "://127.0.0.1:")  # a port alone
-        host = url.partition("://")[2]
-        if "/" in host:
-            return url
-        has_port = "://" in value or ":" in host.rpartition("]")[2]  # a scheme without a port means that of the scheme
-        port = "" if has_port else f":{self.base_url.rpartition(':')[2].partition('/')[0]}"
-        return f"{url}{port}/v1"
 
 
 PROVIDERS: Mapping[str, Provider] = {
@@ -45,14 +29,14 @@ PROVIDERS: Mapping[str, Provider] = {
     "groq": Provider("https://api.groq.com/openai/v1", ("GROQ_API_KEY",)),
     "huggingface": Provider("https://router.huggingface.co/v1", ("HF_TOKEN",)),
     "llamacpp": Provider("http://127.0.0.1:8080/v1"),
-    "lmstudio": Provider("http://127.0.0.1:1234/v1", url_variable="LM_STUDIO_API_BASE"),
+    "lmstudio": Provider("http://127.0.0.1:1234/v1"),
     "mistral": Provider("https://api.mistral.ai/v1", ("MISTRAL_API_KEY",)),
     "moonshot": Provider("https://api.moonshot.ai/v1", ("MOONSHOT_API_KEY",)),
-    "ollama": Provider("http://127.0.0.1:11434/v1", url_variable="OLLAMA_HOST"),
+    "ollama": Provider("http://127.0.0.1:11434/v1"),
     "openrouter": Provider("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
     "perplexity": Provider("https://api.perplexity.ai", ("PERPLEXITY_API_KEY",)),
     "together": Provider("https://api.together.xyz/v1", ("TOGETHER_API_KEY",)),
-    "vllm": Provider("http://127.0.0.1:8000/v1", url_variable="VLLM_API_BASE"),
+    "vllm": Provider("http://127.0.0.1:8000/v1"),
     "xai": Provider("https://api.x.ai/v1", ("XAI_API_KEY",)),
     "zai": Provider("https://api.z.ai/api/paas/v4", ("ZAI_API_KEY",)),
 }

@@ -127,9 +127,9 @@ def make_lm(backend: str, model: str, **options: Any) -> LM:
     if backend == "anthropic":
         return AnthropicLM(model, **arguments)
     if backend == "claude-agent":
-        if refused := [name for name in arguments if name not in ("window_tokens", "prompt_characters")]:
-            raise UnknownOption(f"backend {backend!r} uses the login of Claude Code: leave out {', '.join(refused)}")
-        return ClaudeAgentLM(model, **arguments)
+        if arguments:
+            raise UnknownOption(f"backend {backend!r} uses the login of Claude Code: leave out {', '.join(arguments)}")
+        return ClaudeAgentLM(model)
     if any_llm.knows(backend):
         return any_llm.AnyLM(backend, model, **arguments)
     if backend in _ANY_LLM_PROVIDERS:

@@ -32,8 +32,6 @@ _BROKEN_REASON = re.compile(
     "error|abort|cancel|insufficientsystemresource|pauseturn|failed|malformed|other|timeout|interrupt|repetition"
 )
 _NO_REASONS = ("null", "none", "notfinished", "finishreasonunspecified")  # the reply goes on
-# Google's reasons by number. Its APIs number further ones differently, but each of those means that it blocked.
-_GOOGLE_REASONS = ("", "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER")
 _TOOL_REASON = re.compile("toolcall|tooluse|functioncall")
 _SURROGATE_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")  # the two surrogates of one character
 
@@ -78,10 +76,7 @@ class ReplyBuilder:
             self.refusal.append(text)
 
     def set_end(self, reason: object) -> None:
-        """Record why the reply ended, by the endpoint's word or Google's number, and that it is whole. A word or number
-        that means "not yet" is ignored."""
-        if type(reason) is int and reason > 0:
-            reason = _GOOGLE_REASONS[reason] if reason < len(_GOOGLE_REASONS) else f"BLOCKED, reason {reason}"
+        """Record why the reply ended, by the endpoint's word, and that it is whole. Ignores a word for "not yet"."""
         if isinstance(reason, str) and reason and _letters(reason) not in _NO_REASONS:
             self.end_reason = one_line(reason)[:_NAME_CHARACTERS]
             self.is_whole = True

@@ -60,7 +60,6 @@ class SDKModel(ABC):
 
     backend: str  # the name of the backend: of the SDK's module, or of a provider of any-llm
     window_tokens: int  # the window of the model, where it is known
-    prompt_characters: int  # the most that one prompt may hold, where it is known
     sampling: Sampling  # the options of each request, by the names of `SamplingOptions` or of the provider
     names: ClassVar[Mapping[str, str]] = {}  # the provider's names of options; a dot leads into an object
     required: frozenset[str] = frozenset()  # fields that no request may lack
@@ -80,8 +79,6 @@ class SDKModel(ABC):
         self._extra_body = check_body(options.get("extra_body") or {})
         if (window := options.get("window_tokens")) is not None:
             self.window_tokens = window
-        if (characters := options.get("prompt_characters")) is not None:
-            self.prompt_characters = characters
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.model} at {without_secrets(self.base_url or 'the default endpoint')}>"
@@ -181,8 +178,22 @@ class SDKModel(ABC):
                 raise
 
     def _read_failure(self, error: Exception) -> EndpointError | None:
-        """The failure that the endpoint reported; None for any other error."""
-        return read_failure(error)
+        """The failure in an exception of an SDK; None if the exception holds no answer of the endpoint."""
+        if isinstance(error, EndpointError):
+            return error
+        response = getattr(error, "response", None)
+        status = getattr(response, "status_code", None)
+        if not isinstance(status, int):
+            return None
+        try:
+            text = response.text  # type: ignore[union-attr]
+        except Exception:  # the body broke off; the status still decides
+            text = ""
+        try:
+            report = read_error(json.loads(text))
+        except (ValueError, RecursionError):
+            report = ErrorReport(read_text(text) or f"status {status} without a message")
+        return EndpointError(report, status, response.headers)  # type: ignore[union-attr]
 
     def _learn(self, name: str, failed: EndpointError, optional: FieldFilter) -> bool:
         """Change later requests to the model `name` after a failure. Returns whether another try may succeed."""
@@ -217,22 +228,3 @@ class SDKModel(ABC):
         if type(error).__module__.split(".")[0] in _HTTP_LAYERS:
             return LLMError(f"{target}: the connection broke off: {message or kind}", transient=True)
         return LLMError(f"{target}: {kind}: {message}")
-
-
-def read_failure(error: Exception) -> EndpointError | None:
-    """The failure in an exception of an SDK; None if the exception holds no answer of the endpoint."""
-    if isinstance(error, EndpointError):
-        return error
-    response = getattr(error, "response", None)
-    status = getattr(response, "status_code", None)
-    if not isinstance(status, int):
-        return None
-    try:
-        text = response.text  # type: ignore[union-attr]
-    except Exception:  # the body broke off; the status still decides
-        text = ""
-    try:
-        report = read_error(json.loads(text))
-    except (ValueError, RecursionError):
-        report = ErrorReport(read_text(text) or f"status {status} without a message")
-    return EndpointError(report, status, response.headers)  # type: ignore[union-attr]

@@ -25,7 +25,7 @@ from rlm.errors import ChannelAbuse
 PROTOCOL = 3  # the version of the messages; a worker in a container may have another than its host
 MOST_HEAD_BYTES = 1 << 20  # of a worker's JSON object: a megabyte of brackets takes 100 MB of memory. Texts are bytes
 MOST_MESSAGE_BYTES = 64 << 20  # the limit of a whole message from a worker, such as a batch of prompts
-_UNBOUNDED = (1 << 32) - 1
+UNBOUNDED = (1 << 32) - 1  # a length of four bytes is no larger
 _LENGTHS = struct.Struct(">II")
 
 
@@ -41,16 +41,14 @@ class ChannelClosed(Exception):
 
 
 class Channel:
-    """One end of a channel. Many threads may send, one at a time may receive."""
+    """The host's end of a channel. Many threads may send, one at a time may receive."""
 
-    _sent_head_bytes = _sent_message_bytes = _UNBOUNDED  # the limits of messages to the other side
+    _head_bytes, _message_bytes = MOST_HEAD_BYTES, MOST_MESSAGE_BYTES  # the limits of messages that arrive
+    _sent_head_bytes = _sent_message_bytes = UNBOUNDED  # and of those to the other side
 
-    def __init__(
-        self, read_fd: int, write_fd: int, *, head_bytes: int = _UNBOUNDED, message_bytes: int = _UNBOUNDED
-    ) -> None:
-        """Owns the descriptors. The limits are those of arriving messages; without them the other side is trusted."""
+    def __init__(self, read_fd: int, write_fd: int) -> None:
+        """Owns the descriptors."""
         self._read_fd, self._write_fd = read_fd, write_fd
-        self._head_bytes, self._message_bytes = head_bytes, message_bytes
         self._sending = threading.Lock()
         self._closed = False
         for fd in {read_fd, write_fd}:

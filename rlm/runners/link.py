@@ -13,7 +13,7 @@ from collections import deque
 from contextlib import suppress
 from typing import Any
 
-from rlm.runners.channel import MOST_HEAD_BYTES, MOST_MESSAGE_BYTES, Channel, ChannelClosed, Message
+from rlm.runners.channel import MOST_HEAD_BYTES, MOST_MESSAGE_BYTES, UNBOUNDED, Channel, ChannelClosed, Message
 
 _MOST_CALLS = 32  # the most calls at once; more wait here. The host ends a worker that has many more
 _COMMAND = 0  # the number under which the main thread waits for a command; calls have numbers from 1
@@ -39,8 +39,9 @@ class _Waiter:
 
 
 class WorkerLink(Channel):
-    """A channel that passes each answer to the thread that asked. Safe for use by many threads."""
+    """The worker's end of a channel. It passes each answer to the thread that asked. Safe for use by many threads."""
 
+    _head_bytes = _message_bytes = UNBOUNDED  # the worker trusts the host
     _sent_head_bytes, _sent_message_bytes = MOST_HEAD_BYTES, MOST_MESSAGE_BYTES
 
     def __init__(self, read_fd: int, write_fd: int) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 from rlm.errors import ChannelAbuse, RunnerUnavailable
-from rlm.runners.channel import MOST_HEAD_BYTES, MOST_MESSAGE_BYTES, Channel, ChannelClosed
+from rlm.runners.channel import Channel, ChannelClosed
 
 START_SECONDS = 120.0  # a start takes half a second, three in the runner `wasm`, and longer on a busy machine
 _END_SECONDS = 20.0  # the time that a process gets to end before it is killed
@@ -60,14 +61,17 @@ class PipedProcess:
         popen.stdin.close()
         popen.stdin = popen.stdout = None
         self._how_ended = ""
-        self.channel = Channel(read_fd, write_fd, head_bytes=MOST_HEAD_BYTES, message_bytes=MOST_MESSAGE_BYTES)
+        self.channel = Channel(read_fd, write_fd)
         self.complaint = ""  # once it has ended: the last line on its stderr that names an error, or else the last line
 
     def end(self, *, gone: bool = False) -> str:
         """Kill it, and describe its end in a few words. `gone`: its channel has closed by itself. Idempotent."""
         if not self._how_ended:
             self.channel.close()
-            by_itself = gone and self._ends_by_itself()
+            if gone:
+                with suppress(subprocess.TimeoutExpired):
+                    self._popen.wait(1.0)  # its channel has closed, so it ends soon
+            by_itself = gone and self._popen.returncode is not None
             if not by_itself:
                 self.kill()
             try:
@@ -85,14 +89,6 @@ class PipedProcess:
     def kill(self) -> None:
         """Make the process end."""
         self._popen.kill()
-
-    def _ends_by_itself(self) -> bool:
-        """Whether the process ends within a second, since its channel has closed."""
-        try:
-            self._popen.wait(1.0)
-        except subprocess.TimeoutExpired:
-            return False
-        return True
 
     def describe_exit(self) -> str:
         """How the process ended by itself, in a few words."""

@@ -16,7 +16,7 @@ from typing import Any, Protocol, Unpack
 from rlm.calls.subcalls import SubCalls
 from rlm.errors import RunnerUnavailable
 from rlm.models.log import WARNING, log
-from rlm.runners.channel import MOST_HEAD_BYTES, MOST_MESSAGE_BYTES, Channel
+from rlm.runners.channel import Channel
 from rlm.runners.confine.limits import Limits
 from rlm.runners.launcher import make_container_plan
 from rlm.runners.piped_process import receive_hello
@@ -83,7 +83,7 @@ class SandboxWorker:
         self._sandbox = sandbox
         own_end, self._theirs = socket.socketpair()
         fd = own_end.detach()
-        self.channel = Channel(fd, fd, head_bytes=MOST_HEAD_BYTES, message_bytes=MOST_MESSAGE_BYTES)
+        self.channel = Channel(fd, fd)
         self._decoder = LineDecoder(FROM_WORKER)
         self._failure = ""
         self._ended = False

@@ -21,7 +21,7 @@ from rlm.calls.subcalls import SubCalls
 from rlm.errors import RunnerUnavailable
 from rlm.runners.channel import ChannelClosed
 from rlm.runners.piped_process import START_SECONDS, PipedProcess, receive_hello
-from rlm.runners.pyodide import find_folder, what_is_missing
+from rlm.runners.pyodide import find_folder
 from rlm.runners.remote import RemoteRunner, SharedOptions
 
 MEMORY_BYTES = 2 << 30
@@ -47,8 +47,6 @@ class WasmRunner(RemoteRunner):
         super().__init__(context, subcalls, **shared)
 
     def launch(self) -> tuple[PipedProcess, Mapping[str, Any]]:
-        if missing := what_is_missing(self._pyodide):
-            raise RunnerUnavailable(f"runner 'wasm': {missing}")
         folder = find_folder(self._pyodide)
         command = node_command(shutil.which("node") or "node", folder, self._memory_bytes)
         process = PipedProcess(command, env={}, cwd=folder, start_new_session=True)

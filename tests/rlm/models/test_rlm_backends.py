@@ -110,7 +110,7 @@ def test_a_proxy_that_is_none_is_one_line(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize(
     "url",
-    ["", "::", "ftp://host", "http://", "http://[::1", "http://user:key@", "http://host:99999/v1", "http://a b"],
+    ["", "::", "ftp://host", "http://", "http://[::1", "http://user:key@", "http://host:999999/v1", "http://a b"],
 )
 @pytest.mark.parametrize("make", [OpenAILM, AnthropicLM])
 def test_a_base_url_that_is_none_is_one_line(make: Any, url: str) -> None:

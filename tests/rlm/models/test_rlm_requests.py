@@ -153,7 +153,6 @@ def test_windows_and_prompts_of_small_models() -> None:
 
     assert told(OpenAILM("m", window_tokens=8_192)) == (8_192, 16_384, 8_192)
     assert told(OpenAILM("m"), window_tokens=8_192) == (8_192, 16_384, 8_192)
-    assert told(OpenAILM("m", window_tokens=8_192, prompt_characters=9_000)) == (8_192, 9_000, 8_192)
     assert told(OpenAILM("m"), window_tokens=8_192, prompt_characters=7_000, output_limit=5) == (8_192, 7_000, 5)
     assert told(OpenAILM("m"), sub_lm=OpenAILM("n", window_tokens=4_096)) == (128_000, 8_192, 20_000)
 

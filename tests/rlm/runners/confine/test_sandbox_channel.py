@@ -35,7 +35,7 @@ def framed(head: object, body: bytes = b"") -> bytes:
 def ends() -> Iterator[tuple[Channel, socket.socket]]:
     ours, theirs = socket.socketpair()
     fd = ours.detach()
-    channel = Channel(fd, fd, head_bytes=MOST_HEAD_BYTES, message_bytes=MOST_MESSAGE_BYTES)
+    channel = Channel(fd, fd)
     yield channel, theirs
     theirs.close()
     channel.close()
@@ -137,7 +137,7 @@ class Liar(RemoteRunner):
         threading.Thread(target=work, daemon=True).start()
 
         class Worker:
-            channel = Channel(fd, fd, head_bytes=MOST_HEAD_BYTES, message_bytes=MOST_MESSAGE_BYTES)
+            channel = Channel(fd, fd)
 
             def end(self, *, gone: bool = False) -> str:
                 self.channel.close()
