@@ -6,7 +6,6 @@ import json
 import random
 import re
 import time
-from functools import reduce
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,7 @@ from monocontext.sessions.secret_tokens import PIECES, SHAPELESS, Piece
 from tests.sessions.secret_texts import IN_SENTENCES, INNOCENT, TEXTS, TOKENS, fill, survives
 
 SEED = 11
+EXAMPLES = {"SECRET": "k7qd2vz6mwx4t5rjb3fh", "HEX": "3f9a1c7e5b2d8f60" * 2, "TWELVE WORDS": "able " * 11 + "able"}
 INNOCENTS = [line.replace("\\n", "\n") for line in INNOCENT.strip().splitlines()]
 
 
@@ -40,21 +40,19 @@ def test_recall() -> None:
     assert len(missed) <= 0.03 * count, missed
 
 
+def with_secrets(template: str) -> str:
+    return re.sub("|".join(EXAMPLES), lambda mark: EXAMPLES[mark[0]], template)
+
+
 @pytest.mark.parametrize("row", ADDRESSES + PHRASES + PIECES + SHAPELESS, ids=lambda row: row.example)
 def test_the_example_of_a_pattern(row: Phrase | Piece) -> None:
     """Where one of its words is, it finds the secret in the example, and nothing in the near miss."""
-    secrets = "k7qd2vz6mwx4t5rjb3fh", "3f9a1c7e5b2d8f604a6c9e1b7d3f5a80", "able " * 11 + "able"
     spans = []
-    for template in (row.example, row.near_miss):
-        text = reduce(
-            lambda text, pair: re.sub(*pair, text),
-            zip(("SECRET", "HEX", "TWELVE WORDS"), secrets, strict=True),
-            template,
-        )
+    for text in (with_secrets(row.example), with_secrets(row.near_miss)):
         words = row.words if isinstance(row, Phrase) else row.pieces.split() or [""]
         offsets = {match.start() for word in words for match in re.finditer(re.escape(word), text, re.IGNORECASE)}
         spans.append([text[a:b] for offset in offsets for a, b in shape_of(row).spans(text, offset)])
-    assert any(secret in span for span in spans[0] for secret in secrets)
+    assert any(secret in span for span in spans[0] for secret in EXAMPLES.values())
     assert not spans[1]
 
 
@@ -62,10 +60,10 @@ def test_the_example_of_a_pattern(row: Phrase | Piece) -> None:
 def test_the_example_of_a_field_pattern(name: str) -> None:
     """It matches from end to end, with the secret in the value; the near miss does not."""
     row: FieldPattern = getattr(patterns, name)
-    match = row.regex.fullmatch(row.example.replace("SECRET", "k7qd2vz6mwx4"))
+    match = row.regex.fullmatch(with_secrets(row.example))
     assert match
-    assert "SECRET" not in row.example or "k7qd2vz6mwx4" in match["value"]
-    assert not row.regex.fullmatch(row.near_miss.replace("SECRET", "k7qd2vz6mwx4"))
+    assert "SECRET" not in row.example or EXAMPLES["SECRET"] in match["value"]
+    assert not row.regex.fullmatch(with_secrets(row.near_miss))
 
 
 @pytest.mark.parametrize(
