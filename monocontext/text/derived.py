@@ -100,7 +100,8 @@ class Derived(ABC):
         return sum(window.data.count("\n") for window in self.windows(0, character))
 
     def _to_output(self, character: int) -> int:
-        """The place in the result of a character of the base; in a segment that is not plain, only of a line start."""
+        """The character of the result that comes from one of the base; in a segment that is not plain, only for the
+        first character of a line."""
         number = bisect_right(self._bases, character) - 1
         begin, output = self._bases[number], self._outputs[number]
         if self._plain[number]:

@@ -330,7 +330,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
 
     @property
     def span(self) -> Span:
-        """The place of this text in its source."""
+        """The characters of the source that this text has."""
         return Span(self._source, self._start, self._stop)
 
     # -- iteration -------------------------------------------------------------------------------------------------
@@ -531,7 +531,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
             raise NotPicklable(f"{self!r} cannot be pickled: it has no URL that another process can open")
         return _open_again, (*self._opened.handle(), self.generation, self._start, self._stop, self._limit)
 
-    # -- place and lifetime ----------------------------------------------------------------------------------------
+    # -- URL and lifetime ------------------------------------------------------------------------------------------
 
     @property
     def _reader(self) -> Reader | ServedReader | None:

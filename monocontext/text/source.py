@@ -203,7 +203,8 @@ class Span:
         return (window.text for window in self.windows(start, stop, reverse=reverse))
 
     def pick(self, positions: range) -> str:
-        """The characters at positions within the span."""
+        """The characters at positions within the span (GETs: all frames between them; with a step of at least
+        `SPARSE_STEP` only theirs)."""
         if not positions:
             return ""
         first, last = sorted((positions[0], positions[-1]))
@@ -310,16 +311,16 @@ class StoredSource:
 
 def _pick(windows: Iterable[Window], positions: range, base: int) -> str:
     """The characters at `positions`, counted from `base`. The windows come in the direction of the step."""
-    picked = []
-    i = 0  # the characters at positions[:i] are taken
+    pieces: list[str] = []
+    taken = 0  # the number of positions whose characters are in `pieces`
     for window in windows:
         text, start = window.text, window.start - base
         stop = start + len(text)
         if positions.step > 0:
-            after = min(len(positions), -(-(stop - positions.start) // positions.step))
+            reached = min(len(positions), -(-(stop - positions.start) // positions.step))
         else:
-            after = min(len(positions), (positions.start - start) // -positions.step + 1)
-        if after > i:
-            picked.append(text[positions[i] - start :: positions.step][: after - i])
-            i = after
-    return "".join(picked)
+            reached = min(len(positions), (positions.start - start) // -positions.step + 1)
+        if reached > taken:
+            pieces.append(text[positions[taken] - start :: positions.step][: reached - taken])
+            taken = reached
+    return "".join(pieces)

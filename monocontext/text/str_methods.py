@@ -25,8 +25,8 @@ Bound = SupportsIndex | None
 _INSTEAD = "take a part, context[a:b], or go over context.chunks()"
 
 
-def _real(name: str) -> Any:
-    """A method that is the `str`'s own."""
+def _on_str(name: str) -> Any:
+    """The method `name` of `str`, called on the real text."""
 
     def method(self: StrLike, *arguments: Any, **options: Any) -> Any:
         return getattr(self._whole(f"context.{name}(...)"), name)(*map(_real_argument, arguments), **options)
@@ -37,7 +37,7 @@ def _real(name: str) -> Any:
 
 
 def _ordering(compare: Callable[[int, int], bool]) -> Any:
-    """An operator like that of `str`; streamed up to the first difference."""
+    """A comparison such as `<`, for the operator of two numbers; streams up to the first difference."""
     return lambda self, other: compare(self._compare(other), 0) if isinstance(other, str | StrLike) else NotImplemented
 
 
@@ -315,15 +315,30 @@ class StrLike(LazyText):
 
     # -- the real text ---------------------------------------------------------------------------------------------
 
-    rsplit = _real("rsplit")
-    swapcase, title, capitalize = _real("swapcase"), _real("title"), _real("capitalize")
-    translate, expandtabs, join = _real("translate"), _real("expandtabs"), _real("join")
-    center, ljust, rjust, zfill = _real("center"), _real("ljust"), _real("rjust"), _real("zfill")
-    format, format_map, encode = _real("format"), _real("format_map"), _real("encode")
-    isascii, isalnum, isalpha, isdecimal = _real("isascii"), _real("isalnum"), _real("isalpha"), _real("isdecimal")
-    isdigit, isnumeric, isspace, istitle = _real("isdigit"), _real("isnumeric"), _real("isspace"), _real("istitle")
-    isidentifier, isprintable = _real("isidentifier"), _real("isprintable")
-    islower, isupper = _real("islower"), _real("isupper")
+    rsplit = _on_str("rsplit")
+    swapcase, title, capitalize = _on_str("swapcase"), _on_str("title"), _on_str("capitalize")
+    translate, expandtabs, join = _on_str("translate"), _on_str("expandtabs"), _on_str("join")
+    center, ljust, rjust, zfill = (
+        _on_str("center"),
+        _on_str("ljust"),
+        _on_str("rjust"),
+        _on_str("zfill"),
+    )
+    format, format_map, encode = _on_str("format"), _on_str("format_map"), _on_str("encode")
+    isascii, isalnum, isalpha, isdecimal = (
+        _on_str("isascii"),
+        _on_str("isalnum"),
+        _on_str("isalpha"),
+        _on_str("isdecimal"),
+    )
+    isdigit, isnumeric, isspace, istitle = (
+        _on_str("isdigit"),
+        _on_str("isnumeric"),
+        _on_str("isspace"),
+        _on_str("istitle"),
+    )
+    isidentifier, isprintable = _on_str("isidentifier"), _on_str("isprintable")
+    islower, isupper = _on_str("islower"), _on_str("isupper")
     maketrans = staticmethod(str.maketrans)
 
     def __add__(self, other: object) -> str:
@@ -381,8 +396,11 @@ class StrLike(LazyText):
 
 
 def _argument(method: str, value: object, *arguments: object) -> str:
-    """An argument as a real `str`. For one of another type, the method of `str` raises its error: called with this
-    argument alone, or with `arguments` where that takes more."""
+    """An argument of a method of `str`, as a real `str`; a lazy text is read, up to its limit.
+
+    For a value of another type, `str` raises its own error: its method is called with the value alone, or with
+    `arguments` where it takes more.
+    """
     if isinstance(value, StrLike):
         return value._whole("an argument of a string method", "give a slice of it")
     if not isinstance(value, str):
@@ -396,8 +414,9 @@ def _real_argument(value: Any) -> Any:
 
 
 def _separator(method: str, sep: object) -> str:
+    """A separator as a real `str`. Raises the errors of a method of `str`, also for an empty one."""
     value = _argument(method, sep)
-    getattr("", method)(value)  # raises the error of `str` for an empty one
+    getattr("", method)(value)
     return value
 
 

@@ -19,7 +19,8 @@ from typing import Any
 from monocontext.engine.scan import find
 from monocontext.errors import InvalidParameters
 from monocontext.format.filters.query import All, AnyOf, FrequencyQuery, Literal, Query, requires
-from monocontext.text.regex.plan import plan
+from monocontext.records import NamedTuple
+from monocontext.text.regex.plan import plan as make_plan
 from monocontext.text.windows import Window, overlap
 
 MOST_ANCHORS = 12
@@ -29,11 +30,17 @@ SHORTEST_ANCHOR = 2
 
 _CASE_MATES = "\u0130\u0131\u017f\u212a"
 """The characters beyond ASCII that match ASCII letters with `re.IGNORECASE`: i, i, s and k."""
-_CASE_MATES_UTF8 = tuple(mate.encode() for mate in _CASE_MATES)
 
 LineMatch = tuple[int, int, str, re.Match[str]]
-"""A line with a match: its first character in the text, the number of lines before it since the beginning of the
-search, the line itself, and the first match in it."""
+"""A line with a match: its first character in the text, the number of lines between the beginning of the searched
+lines and it, the line itself, and the first match in it. A plain tuple, since a frequent word has millions."""
+
+
+class _AnchorSearch(NamedTuple):
+    """A search for an anchor in some data: both are bytes of UTF-8 or `str`, and both in lower case to ignore case."""
+
+    data: Any
+    needle: Any
 
 
 class Linewise:
@@ -42,8 +49,8 @@ class Linewise:
 
     def __init__(self, patterns: Sequence[re.Pattern[str]]):
         self.patterns = patterns
-        self.plans = [plan(pattern) for pattern in patterns]
-        queries = [item.query for item in self.plans]
+        self.plans = [make_plan(pattern) for pattern in patterns]
+        queries = [plan.query for plan in self.plans]
         if any(requires(query, "\n") for query in queries):
             raise InvalidParameters(
                 "the pattern needs a newline, but grep matches within a line: look for a part without one"
@@ -53,15 +60,13 @@ class Linewise:
         """The literals that the line of every hit has; None if unknown."""
         if len(usable) == len(queries):
             self.query = usable[0] if len(usable) == 1 else AnyOf(tuple(usable))
-        anchors = [_anchors(query) for query in queries]
-        flat = tuple(chain.from_iterable(anchors))
-        is_worth_it = all(anchors) and len(flat) <= MOST_ANCHORS and _shortest(flat) >= SHORTEST_ANCHOR
-        self._anchors = flat if is_worth_it else ()
-        """Literals, one of which every match contains; empty if a search for them is not worth it."""
+        by_query = [_anchors(query) for query in queries]
+        anchors = tuple(chain.from_iterable(by_query))
+        is_faster = all(by_query) and len(anchors) <= MOST_ANCHORS and _shortest(anchors) >= SHORTEST_ANCHOR
+        self._anchors = anchors if is_faster else ()
+        """Literals, one of which every match contains; empty if a search for them is no faster."""
         self._sees_one_line = len(patterns) == 1 and self.plans[0].sees_one_line
         """There is one pattern, which matches a line among others as it matches that line alone."""
-
-    # -- one line --------------------------------------------------------------------------------------------------
 
     def search(self, line: str, start: int = 0) -> re.Match[str] | None:
         """The first match at or after `start`. Of matches that begin at the same character, the first pattern's."""
@@ -78,53 +83,51 @@ class Linewise:
                 yield match
             offset = max(match.end(), match.start() + 1)
 
-    # -- many lines ------------------------------------------------------------------------------------------------
-
     def hits(self, window: Window, low: int, high: int) -> Iterator[LineMatch]:
         r"""The lines with a match in positions [low, high) of a window's data. These are whole lines, with the last
         `\n`."""
-        searches = self._needles(window.data)
-        if searches is not None and all(find(hay, needle, low, high) < 0 for hay, needle in searches):
+        searches = self._anchor_searches(window.data)
+        if searches is not None and all(find(data, needle, low, high) < 0 for data, needle in searches):
             return iter(())
         text = window.data[low:high]
         text = text if isinstance(text, str) else str(text, "utf-8")
         start = window.character(low)
-        searches = self._needles(text)
+        searches = self._anchor_searches(text)
         if searches is not None:
             return self._anchor_hits(text, start, searches)
         return self._block_hits(text, start) if self._sees_one_line else self._line_hits(text, start)
 
     def may_begin_in(self, part: Any, goes_on: bool) -> bool:
         """Whether a match may begin in a part of a line. `goes_on`: the line continues after the part."""
-        searches = self._needles(part)
-        if searches is None or any(needle in hay for hay, needle in searches):
+        searches = self._anchor_searches(part)
+        if searches is None or any(needle in data for data, needle in searches):
             return True
         if not goes_on:
             return False
         anchored = zip(self._anchors, searches, strict=True)
-        return any(literal.latest > 0 or overlap(hay, needle) > 0 for literal, (hay, needle) in anchored)
+        return any(literal.latest > 0 or overlap(data, needle) > 0 for literal, (data, needle) in anchored)
 
-    def _needles(self, data: Any) -> list[tuple[Any, Any]] | None:
-        """For each anchor the data to search and the needle to find there. None if only `re` can search this data."""
+    def _anchor_searches(self, data: Any) -> list[_AnchorSearch] | None:
+        """A search for each anchor. None if there are no anchors, or `find` cannot ignore case in this data."""
         if not self._anchors:
             return None
         is_text = isinstance(data, str)
         folded: Any = None
         searches = []
         for literal in self._anchors:
-            hay, text = data, literal.text
+            searched, text = data, literal.text
             if literal.flags:
                 folded = _fold_ascii(data) if folded is None else folded
                 if folded is None or not text.isascii():
                     return None
-                hay, text = folded, text.lower()
-            searches.append((hay, text if is_text else text.encode("utf-8", "surrogatepass")))
+                searched, text = folded, text.lower()
+            searches.append(_AnchorSearch(searched, text if is_text else text.encode("utf-8", "surrogatepass")))
         return searches
 
-    def _anchor_hits(self, text: str, first: int, searches: list[tuple[Any, Any]]) -> Iterator[LineMatch]:
+    def _anchor_hits(self, text: str, first: int, searches: list[_AnchorSearch]) -> Iterator[LineMatch]:
         """The first way: search the lines with an anchor."""
         search = self.patterns[0].search if len(self.patterns) == 1 else self.search  # the former is faster
-        nearest = _nearest([partial(find, hay, needle) for hay, needle in searches])
+        nearest = _nearest([partial(find, data, needle) for data, needle in searches])
         rfind, count = text.rfind, text.count
         offset = counted = number = 0
         while (location := nearest(offset)) >= 0:
@@ -162,10 +165,11 @@ class Linewise:
 
 
 def _nearest(searches: Sequence[Callable[[int], int]]) -> Callable[[int], int]:
-    """A function from a position, which must not decrease, to the next place that any of the searches finds, or -1."""
+    """A function that returns the next result of any of the searches from a position on, or -1. Positions must not
+    decrease from call to call."""
     if len(searches) == 1:
         return searches[0]
-    # The next place of each search, without the searches that find nothing more.
+    # The next result of each search, without the searches that find nothing more.
     ahead = [(-1, search) for search in searches]
 
     def nearest(position: int) -> int:
@@ -197,7 +201,6 @@ def _fold_ascii(data: Any) -> Any:
     """The data with the same positions and ASCII letters in lower case; None if it has a character of `_CASE_MATES`."""
     if data.isascii():
         return data.lower()
-    contains = data.__contains__
-    if any(map(contains, _CASE_MATES if isinstance(data, str) else _CASE_MATES_UTF8)):
-        return None
-    return data.lower()
+    is_text = isinstance(data, str)
+    has_mate = any((mate if is_text else mate.encode()) in data for mate in _CASE_MATES)
+    return None if has_mate else data.lower()

@@ -24,11 +24,6 @@ def materialize(value: Any) -> Any:
     return str(value) if isinstance(value, StrLike) else value
 
 
-def replacement(repl: Any) -> Any:
-    """The replacement in a form that the real `re` takes: it may be a lazy text, or a function that returns one."""
-    return (lambda match: materialize(repl(match))) if callable(repl) else materialize(repl)
-
-
 class Pattern(Unchanging, metaclass=ABCMeta):
     """A compiled pattern. On anything but a `Monocontext`, each method is that of the real `re.Pattern`.
 
@@ -148,10 +143,11 @@ class Pattern(Unchanging, metaclass=ABCMeta):
         return self.subn(repl, string, count)[0]
 
     def subn(self, repl: Any, string: Any, count: int = 0) -> Any:
-        """The result of `sub` and the number of replacements."""
+        """The result of `sub` and the number of replacements. `repl` may be a lazy text, or return one."""
+        real_repl = (lambda match: materialize(repl(match))) if callable(repl) else materialize(repl)
         if isinstance(string, StrLike):
             string = string._whole("re.sub", "re.sub a part, context[a:b], or iterate context.lines and write out each")
-        return self._real.subn(replacement(repl), string, count)
+        return self._real.subn(real_repl, string, count)
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
