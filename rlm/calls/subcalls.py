@@ -50,7 +50,7 @@ class SubCalls:
         - `spawn`: starts child runs; without it `rlm_query` makes the call of `llm_query`
         """
         self.gateway = gateway or Gateway(usage)
-        self.seconds_left = self.gateway.seconds_left  # as the protocol `ModelCalls` asks
+        self.seconds_left = self.gateway.seconds_left  # of a cell, for its runner
         self._lm = lm
         self._model = model
         self._texts = texts

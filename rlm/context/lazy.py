@@ -17,7 +17,6 @@ from rlm.context.text_parts import TextPart, text_parts
 if TYPE_CHECKING:
     from monocontext.engine.stats import Stats
 
-_MOST_DEPTH = 10  # the deepest dict or list in which lazy texts are looked for
 
 Cost = dict[str, float]  # what reading cost: `gets` and `bytes`; of all reads also `hits` of the cache, `ms` waited
 Ranges = list[list[int]]  # half-open ranges [start, stop) of characters
@@ -33,13 +32,16 @@ def is_text(value: object) -> bool:
     return isinstance(value, (str, LazyText))
 
 
-def lazy_texts(value: object, depth: int = 0) -> Iterator[LazyContext]:
-    """Yield the lazy texts in a value: the value itself, or those in its dicts and lists. `depth`: of the recursion."""
-    if isinstance(value, LazyContext):
-        yield value
-    elif isinstance(value, (dict, list, tuple)) and depth < _MOST_DEPTH:
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from lazy_texts(item, depth + 1)
+def lazy_texts(value: object) -> Iterator[LazyContext]:
+    """Yield the lazy texts in a value, in order: the value itself, or those in its dicts, lists and tuples."""
+    remaining, seen = [value], set[int]()
+    while remaining:
+        item = remaining.pop()
+        if isinstance(item, LazyContext):
+            yield item
+        elif isinstance(item, (dict, list, tuple)) and id(item) not in seen:  # a list may hold itself
+            seen.add(id(item))
+            remaining += reversed([*(item.values() if isinstance(item, dict) else item)])
 
 
 def thinking(texts: Iterable[LazyContext]) -> AbstractContextManager[object]:

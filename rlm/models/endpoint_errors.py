@@ -153,9 +153,7 @@ class CallTarget:
     endpoint: object  # its URL, or the name of a provider
 
     def __str__(self) -> str:
-        endpoint = str(self.endpoint)
-        preposition = "by" if " " in endpoint else "of"  # "by Claude Code", "of openrouter"
-        return f"model {self.model!r} {'at' if '://' in endpoint else preposition} {endpoint}"
+        return f"model {self.model!r} {'at' if '://' in str(self.endpoint) else 'of'} {self.endpoint}"
 
 
 def make_error(

@@ -14,12 +14,13 @@ text of its own. Empty lists and dicts, 0 and False are answers.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
 from numbers import Number
 from typing import Any, NoReturn
 
 from monocontext.text.lazy_kinds import LazyContext
 from rlm.context.excerpt import bounded_repr
+from rlm.context.lazy import lazy_texts
 from rlm.errors import AnswerRefused
 from rlm.runners.claims import Claim, read_claims
 
@@ -92,13 +93,6 @@ class Answers:
         if claimed is None and isinstance(slot, MutableMapping):
             claimed = slot.pop("sources", None)
         return answer, read_claims(claimed)
-
-    def adopt(self, rebound: object) -> None:
-        """Copy a value that a cell bound to the name `answer` into the dict, which takes the name again."""
-        if isinstance(rebound, Mapping):
-            self.slot.update(rebound)
-        else:
-            self.slot["content"] = rebound
 
     def text_of(self, value: object) -> str:
         """`value` as the text of an answer. Raises AnswerRefused for a value without content."""
@@ -223,22 +217,9 @@ def _why_items_no_answer(value: object, slot: object) -> str:
         return "`answer` itself is not an answer: write FINAL(value) with the value that you found"
     by_type = {type(item): item for item in items}
     # Its repr would stand in the answer in place of its characters.
-    if _holds_lazy_text(items):
+    if next(lazy_texts([*items]), None) is not None:
         return f"the {type(value).__name__} holds a lazy text: give slices such as context[a:b], or str(...) of it"
     for item in by_type.values():
         if why := _why_no_text(item):
             return f"what the {type(value).__name__} holds is not an answer: {why}"
     return ""
-
-
-def _holds_lazy_text(items: Iterable[object]) -> bool:
-    """Whether one of the items is a lazy text, or a list or dict with one in it, however deep."""
-    remaining, seen = [items], set[int]()
-    while remaining:
-        for item in remaining.pop():
-            if isinstance(item, LazyContext):
-                return True
-            if isinstance(item, dict | list | tuple) and id(item) not in seen:  # a list may hold itself
-                seen.add(id(item))
-                remaining.append(item.values() if isinstance(item, dict) else item)
-    return False

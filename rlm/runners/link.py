@@ -53,7 +53,7 @@ class WorkerLink(Channel):
         self._commands: deque[Message] = deque()  # that no one has taken yet
         self._reading = threading.Lock()  # held by the thread that reads for all
         self._room = threading.BoundedSemaphore(_MOST_CALLS)
-        self._is_interrupt_wanted = False  # whether the host wants the running cell to end
+        self.is_interrupt_wanted = False  # whether the host wants the running cell to end
 
     def call(self, head: dict[str, Any], body: list[bytes]) -> Message:
         """The host's answer to a request. Waits for it."""
@@ -83,24 +83,20 @@ class WorkerLink(Channel):
             del self._waiting[_COMMAND]
             self._shield(False)
 
-    def forget_interrupt(self) -> None:
-        """Forget a request to interrupt that came too late for the cell before."""
-        self._is_interrupt_wanted = False
-
     def poll_interrupt(self) -> bool:
         """Deliver the messages that have arrived, and return whether the host wants the running cell to end. Does not
         wait. For the main thread, also in a signal handler."""
         was_shielded = self.shielded
         if self._reading.acquire(blocking=False):
             try:
-                while not self._is_interrupt_wanted and (message := self.receive(0)) is not None:
+                while not self.is_interrupt_wanted and (message := self.receive(0)) is not None:
                     self._deliver(message)
             except ChannelClosed:
                 pass  # the next call raises it
             finally:
                 self._reading.release()
                 self._shield(was_shielded)
-        return self._is_interrupt_wanted
+        return self.is_interrupt_wanted
 
     def wait(self, fd: int, events: int, deadline: float | None) -> bool:
         """Wait as a `Channel` does. The main thread may be interrupted while it waits for a message, not while it waits
@@ -142,7 +138,7 @@ class WorkerLink(Channel):
     def _deliver(self, message: Message) -> None:
         """Give a message to the thread that waits for it."""
         if message.head.get("op") == "interrupt":
-            self._is_interrupt_wanted = True
+            self.is_interrupt_wanted = True
             return
         if "op" in message.head:
             self._commands.append(message)

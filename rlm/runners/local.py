@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from rlm.calls.waiting import CellClock
 from rlm.context.excerpt import bounded_repr, shorten
@@ -23,8 +23,12 @@ from rlm.errors import AnswerRefused, LLMError
 from rlm.runners import cell_thread
 from rlm.runners.answers import Answers, FinalAnswer
 from rlm.runners.claims import Claim
-from rlm.runners.runner import AFTER_CLOSE, CellResult, ModelCalls
+from rlm.runners.runner import AFTER_CLOSE, CellResult
 from rlm.runners.syntax import hide_syntax_warnings, parse
+
+if TYPE_CHECKING:
+    from rlm.calls.subcalls import SubCalls
+    from rlm.runners.remote_calls import RemoteCalls
 
 _runs = itertools.count(1)
 
@@ -39,9 +43,9 @@ class LocalRunner:
     """
 
     def __init__(
-        self, context: object, subcalls: ModelCalls, *, cell_timeout: float | None = 120.0, output_limit: int = 20_000,
-        names: Mapping[str, object] | None = None, thread: cell_thread.CellRunner | None = None,
-        after_cell: Callable[[], None] | None = None,
+        self, context: object, subcalls: SubCalls | RemoteCalls, *, cell_timeout: float | None = 120.0,
+        output_limit: int = 20_000, names: Mapping[str, object] | None = None,
+        thread: cell_thread.CellRunner | None = None, after_cell: Callable[[], None] | None = None,
     ) -> None:  # fmt: skip
         """- `subcalls`: the functions with which cells ask models
         - `cell_timeout`: seconds, None for no limit
@@ -225,8 +229,10 @@ class LocalRunner:
                 continue
             self._namespace[name] = value
             if name == "answer":
-                if current is not missing:
-                    self._answers.adopt(current)
+                if isinstance(current, Mapping):
+                    self._answers.slot.update(current)
+                elif current is not missing:
+                    self._answers.slot["content"] = current
                 if not isinstance(current, dict):
                     notes += '[`answer` is reserved and was restored; your value is in answer["content"]]\n'
             elif name == "context":

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rlm.errors import RunnerUnavailable
 
 if TYPE_CHECKING:
     from rlm.calls.records import SubCall
-    from rlm.calls.waiting import WaitClock
     from rlm.runners.claims import Claim
 
 DEFAULT_RUNNER = "confined"  # the default runner: `subprocess`, or `wasm` on a machine that cannot confine it
@@ -36,25 +35,6 @@ class CellResult:
 
 AFTER_CLOSE = CellResult(stderr="Closed: the runner has been closed, and runs no code any more.\n", raised=True)
 """The result of a cell that is run after `close`."""
-
-
-class ModelCalls(Protocol):
-    """The model calls of the cells: `SubCalls`, or `RemoteCalls` in a worker."""
-
-    waited: WaitClock  # runs while at least one call is under way
-
-    @property
-    def functions(self) -> Mapping[str, Callable[..., Any]]:
-        """What cells call, by name."""
-        ...
-
-    def drain(self) -> tuple[SubCall, ...]:
-        """The records of the calls since the last `drain`."""
-        ...
-
-    def seconds_left(self) -> float:
-        """The seconds that the budget of the run leaves to a cell; infinite without a limit."""
-        ...
 
 
 class Runner(Protocol):

@@ -103,7 +103,7 @@ def take_texts_out(value: Any, texts: list[LazyContext]) -> Any:
         number = next((number for number, text in enumerate(texts) if text is value), len(texts))
         texts[number:] = texts[number:] or [value]
         return "text", number
-    if not any(lazy_texts(value)):
+    if next(lazy_texts(value), None) is None:
         return "plain", value
     if isinstance(value, dict):
         return "dict", [(key, take_texts_out(item, texts)) for key, item in value.items()]

@@ -132,7 +132,7 @@ class MainThread:
         """Run `work`, and interrupt it repeatedly once its time is up (see `CellRunner`). True: it has ended."""
         self._seconds_left = seconds_left
         self._is_running = True
-        self._link.forget_interrupt()
+        self._link.is_interrupt_wanted = False  # a request that came too late for the cell before
         signal.signal(signal.SIGALRM, self._on_timer)
         self._set_timer(min(max(seconds_left(), 0.001), _POLL_SECONDS))
         try:

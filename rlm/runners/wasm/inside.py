@@ -24,7 +24,7 @@ class OneThreadLink(WorkerLink):
 
     def poll_interrupt(self) -> bool:
         """Whether the host wants the running cell to end, by the messages that were read so far."""
-        return self._is_interrupt_wanted
+        return self.is_interrupt_wanted
 
 
 class PolledThread(worker.MainThread):

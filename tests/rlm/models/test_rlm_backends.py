@@ -96,7 +96,7 @@ def test_the_agent_sdk_gets_one_prompt_no_tools_and_reports_dollars(agent_sdk: A
 
 def test_errors_of_the_agent_sdk_are_llm_errors(agent_sdk: Any) -> None:
     agent_sdk.error = agent_sdk.ClaudeSDKError("not\nfound")
-    with pytest.raises(LLMError, match="model 'm' by Claude Code: not found"):
+    with pytest.raises(LLMError, match="model 'm' of Claude Code: not found"):
         ClaudeAgentLM("m").complete(ASK)
     with pytest.raises(UnknownOption, match="login of Claude Code"):
         make_lm("claude-agent", "m", api_key="k")
