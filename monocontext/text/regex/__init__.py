@@ -30,7 +30,7 @@ __all__ += _re.__all__
 
 
 def compile(pattern: Any, flags: Any = 0) -> Pattern:
-    """A `Pattern`, which takes `str` and lazy texts alike. A lazy pattern is made a `str`.
+    """A `Pattern`, which searches `str` and lazy texts alike. A lazy `pattern` is read, up to its limit.
 
     Raises what `re.compile` raises.
     """
@@ -62,7 +62,7 @@ def fullmatch(pattern: Any, string: Any, flags: Any = 0) -> Any:
 
 
 def finditer(pattern: Any, string: Any, flags: Any = 0) -> Iterator[Any]:
-    """Matches in order, found on demand."""
+    """The matches in order, each searched for when the caller asks for it."""
     return compile(pattern, flags).finditer(string)
 
 
@@ -87,7 +87,7 @@ def subn(pattern: Any, repl: Any, string: Any, count: Any = 0, flags: Any = 0) -
 
 
 def escape(pattern: Any) -> Any:
-    """The text with special characters escaped, always as real text.
+    """The text with special characters escaped, always as a `str`.
 
     Raises `ContextTooLarge` for a lazy text above its limit.
     """

@@ -14,7 +14,7 @@ from monocontext.text.splitting import Blocks
 
 
 class LazyMatches(LazyList):
-    """The list of `findall`, found by a pass over the text; with `is_split` that of `split`, which also has the pieces
+    """The list of `findall`, computed in a pass; with `is_split` that of `split`, which also has the pieces
     of text between the matches."""
 
     def __init__(
