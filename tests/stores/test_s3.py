@@ -20,6 +20,7 @@ from monocontext.errors import (
 from monocontext.stores import open_store
 from monocontext.stores.protocol import CONTENT_TYPE
 from monocontext.stores.s3 import client as s3_client
+from monocontext.stores.s3.errors import translate_errors
 from monocontext.testing import SeaweedServer
 
 from .http.object_server import GOOD, ObjectServer, Turn, error
@@ -164,6 +165,14 @@ def test_a_server_that_always_leads_elsewhere(transport: str) -> None:
         for ask in asks:
             with pytest.raises(Unsupported, match=r"is in another region|redirects in circles"):
                 ask("a")
+
+
+def test_the_recursion_of_a_caller_is_not_that_of_redirects() -> None:
+    def recurse() -> None:
+        recurse()
+
+    with pytest.raises(RecursionError), translate_errors(URL):
+        recurse()
 
 
 @pytest.mark.parametrize("answer", [error(412, "PreconditionFailed"), error(409, "ConditionalRequestConflict")])

@@ -91,14 +91,17 @@ def translate(
         return AccessDenied(f"no credentials for {url}: {reason}")
     if isinstance(error, _exception_types("ParamValidationError")):
         return InvalidUrl(f"{url}: {reason}")
-    if isinstance(error, RecursionError) or "maximum recursion depth" in reason:
+    calls = _calls_of(error)
+    if "maximum recursion depth" in reason and calls.count(("botocore.utils", "redirect_from_error")) > 1:
         # botocore asks a server that redirects without a region for the region, is redirected again, and so on.
-        return Unsupported(f"{url}: {reason}; if the server redirects in circles, give region=")
+        return Unsupported(f"{url}: the server redirects in circles and names no region: give region=")
     if isinstance(error, (OSError, *_exception_types("BotoCoreError"))):
         return StoreFailure(f"{url}: {reason}")
     if isinstance(error, ValueError) and reason.startswith(("Invalid endpoint", "Invalid IPv6 URL", "netloc ")):
         return InvalidUrl(f"{url}: {reason}; endpoint must be a URL such as http://127.0.0.1:8333")
-    if _is_from_parser(error) or type(error).__module__.startswith("urllib3."):
+    # botocore raises errors of any type, such as ValueError, for a response that it cannot parse.
+    is_from_parser = any(module == "botocore.parsers" for module, _ in calls)
+    if is_from_parser or type(error).__module__.startswith("urllib3."):
         return StoreFailure(f"{url}: the response is damaged: {reason}")
     return None
 
@@ -128,14 +131,14 @@ def _exception_types(*names: str) -> tuple[type[Exception], ...]:
     return tuple(getattr(module, name) for name in names if hasattr(module, name))
 
 
-def _is_from_parser(error: Exception) -> bool:
-    """Whether botocore could not parse a response: then its error may be of any type, such as `ValueError`."""
+def _calls_of(error: Exception) -> list[tuple[str, str]]:
+    """The module and the name of each function that an error passed through."""
+    calls = []
     entry = error.__traceback__
     while entry is not None:
-        if entry.tb_frame.f_globals.get("__name__") == "botocore.parsers":
-            return True
+        calls.append((entry.tb_frame.f_globals.get("__name__", ""), entry.tb_frame.f_code.co_name))
         entry = entry.tb_next
-    return False
+    return calls
 
 
 def error_for_response(response: ErrorResponse, url: str, etag: str | None) -> MonocontextError:
