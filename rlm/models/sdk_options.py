@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, TypedDict
+from urllib.parse import urlsplit
 
 from monocontext.stores.secrets_in_urls import without_secrets
 from rlm.errors import LLMError, UnknownOption
@@ -37,10 +37,6 @@ class SDKOptions(SamplingOptions, total=False):
 
 _FIELDS_OF_BACKENDS = frozenset(("model", "messages", "input", "stream", "system"))  # no option may set them
 _TIMEOUT_SECONDS = 600.0  # of a request, unless its options say otherwise
-_URL = re.compile(
-    r"https?://(?:[^\s@/]*@)?(?:\[[\da-fA-F:.]+\]|[^\s@/:?\[\]]+)(?::(?:\d{1,4}|[1-6]\d{4}))?(?:[/?]\S*)?"
-)
-"""A URL with a host: "https://user:key@host:8000/v1" and "http://[::1]/v1"; not "host/v1", "http://" or "ftp://host"."""
 
 
 def sampling_of(options: Sampling) -> dict[str, Any]:
@@ -76,7 +72,13 @@ def check_body(fields: Sampling) -> dict[str, Any]:
 
 def check_url(url: str | None) -> str | None:
     """The URL itself. Raises LLMError for one to which no request can be sent."""
-    if url is not None and not _URL.fullmatch(url):
-        shown = one_line(without_secrets(url))
+    text = "http://default" if url is None else str(url)
+    try:
+        parts = urlsplit(text)
+        is_valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and text.split() == [text]
+    except ValueError:  # an unclosed bracket, a port above 65535
+        is_valid = False
+    if not is_valid:
+        shown = one_line(without_secrets(text))
         raise LLMError(f"base_url must be a URL such as http://127.0.0.1:8000/v1, not {shown!r}")
     return url

@@ -110,10 +110,25 @@ def test_a_proxy_that_is_none_is_one_line(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize(
     "url",
-    ["", "::", "ftp://host", "http://", "http://[::1", "http://user:key@", "http://host:999999/v1", "http://a b"],
+    [
+        "",
+        "::",
+        "ftp://host",
+        "http://",
+        "http://[::1",
+        "http://user:key@",
+        "http://host:65536/v1",
+        "http://a:0",
+        "http://a b",
+    ],
 )
 @pytest.mark.parametrize("make", [OpenAILM, AnthropicLM])
 def test_a_base_url_that_is_none_is_one_line(make: Any, url: str) -> None:
     with pytest.raises(LLMError, match=r"base_url must be a URL such as http://.*, not ") as raised:
         make("m", base_url=url, api_key="k")
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("url", ["HTTP://host/v1", "http://user:k@y@host/v1", "http://[fe80::1%25eth0]:8000/v1"])
+def test_a_base_url_may_have_any_form_of_a_url(url: str) -> None:
+    assert OpenAILM("m", base_url=url, api_key="k").base_url == url
