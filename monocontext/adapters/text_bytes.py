@@ -13,23 +13,24 @@ def reader_of(text: Monocontext) -> Reader:
     return reader
 
 
+def byte_of(reader: Reader, character: int) -> int:
+    """The byte of the text at which a character begins (1 GET for its frame; none for the first one of a frame)."""
+    if character == reader.characters:
+        return reader.manifest.text_bytes
+    frame = reader.locate(character)
+    return frame.start_byte + len(reader.read(frame.start, character).encode())
+
+
 class TextBytes:
     """Reads the UTF-8 bytes of a text that `Monocontext.open` made, or of a part of it."""
 
     def __init__(self, text: Monocontext) -> None:
         self._reader = reader_of(text)
         first = text.span.start
-        self._start, self._stop = self._byte_of(first), self._byte_of(first + len(text))
+        self._start, self._stop = byte_of(self._reader, first), byte_of(self._reader, first + len(text))
 
     def __len__(self) -> int:
         return self._stop - self._start
-
-    def _byte_of(self, character: int) -> int:
-        """The byte at which a character begins (1 GET for its frame; none for the first character of a frame)."""
-        if character == self._reader.characters:
-            return self._reader.manifest.text_bytes
-        frame = self._reader.locate(character)
-        return frame.start_byte + len(self._reader.read(frame.start, character).encode())
 
     def read(self, start: int, stop: int) -> bytes:
         """Bytes [start, stop) of the text, counted from its first byte (GETs: the frames that hold them)."""

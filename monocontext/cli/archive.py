@@ -22,13 +22,13 @@ Patterns = Annotated[list[str] | None, Option(help="Regular expression that matc
 
 def archive_url(url: str | None, to: str | None = None) -> str:
     """The URL of the archive, from the argument or from `--to`; by default that of MONOCONTEXT_URL."""
-    chosen = optional_archive_url(url, to)
+    chosen = find_archive_url(url, to)
     if not chosen:
         raise MonocontextError("no archive: give its URL as the last argument, or in MONOCONTEXT_URL")
     return chosen
 
 
-def optional_archive_url(url: str | None, to: str | None) -> str | None:
+def find_archive_url(url: str | None, to: str | None) -> str | None:
     """As `archive_url`, but None if no archive is named. Raises `MonocontextError` if it is named twice."""
     if url and to:
         raise MonocontextError(f"the archive is named twice, as {url!r} and as --to {to!r}: leave one out")

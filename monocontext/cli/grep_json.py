@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from monocontext.adapters.text_bytes import reader_of
+from monocontext.adapters.text_bytes import byte_of, reader_of
 from monocontext.shell.lines import Line, Style, with_context
 from monocontext.text.monocontext import Monocontext
 from monocontext.text.regex.linewise import Linewise
@@ -22,20 +22,20 @@ def json_messages(selected: Iterable[Line], context: Monocontext, style: Style, 
     `offset`, which ripgrep does not have, counts characters of the whole text up to the first match. The counts of
     searches and bytes are those of files with a match, and `bytes_printed` is 0.
     """
-    began, totals = time.monotonic(), Counter[str]()
+    began, totals, reader = time.monotonic(), Counter[str](), reader_of(context)
     for file, lines in groupby(selected, key=lambda line: line.file):
         document = file.document
         counts = Counter(searches=1, searches_with_match=1, bytes_searched=document.bytes)
         path = {"path": {"text": file.name}}
         yield _message("begin", path, ascii_only)
-        first_byte = _byte_at(context, document.start)
+        first_byte = byte_of(reader, document.start)
         for line in filter(None, with_context(file, lines, style)):
             start = context.span.line_start(document.first_line + line.number - 1)
             matches = list(_submatches(style.pattern, line.text)) if line.hit else []
             newline = "\n" if start + len(line.text) < document.stop else ""
             data = path | {
                 "lines": {"text": line.text + newline}, "line_number": line.number,
-                "absolute_offset": _byte_at(context, start) - first_byte, "submatches": matches,
+                "absolute_offset": byte_of(reader, start) - first_byte, "submatches": matches,
             }  # fmt: skip
             if line.hit:
                 counts += Counter(matched_lines=1, matches=len(matches))
@@ -56,12 +56,6 @@ def _submatches(pattern: Linewise, text: str) -> Iterator[dict[str, Any]]:
         start += len(text[character : match.start()].encode())
         character = match.start()
         yield {"match": {"text": match[0]}, "start": start, "end": start + len(match[0].encode())}
-
-
-def _byte_at(context: Monocontext, character: int) -> int:
-    """The byte of the text at which a character begins (no GET if the search has read its frame)."""
-    frame = reader_of(context).locate(character)
-    return frame.start_byte + len(str(context[frame.start : character]).encode())
 
 
 def _elapsed(began: float) -> dict[str, Any]:

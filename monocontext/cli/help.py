@@ -68,8 +68,8 @@ class Program(CommandGroup):
         self._entries = dict[str, HelpRow]()
         for section in sections.values():
             self._entries.update(section)
-        self.params = [
-            _flag("--version", "Print the version.", partial(_print_version, f"{name} {version}"), is_eager=True),
+        click.version_option(version, message=f"{name} {version}", help="Print the version.")(self)
+        self.params += [
             _flag("--quiet", "Print no remarks and no progress on stderr.", partial(_switch, printing.set_quiet)),
             _flag("--verbose", "Print log records on stderr.", partial(_switch, printing.show_logs)),
         ]
@@ -110,15 +110,9 @@ class Program(CommandGroup):
                 formatter.write_dl(rows)
 
 
-def _flag(name: str, about: str, callback: Callable[..., None], *, is_eager: bool = False) -> click.Option:
+def _flag(name: str, about: str, callback: Callable[..., None]) -> click.Option:
     """An option of a program. Click calls `callback` whether it is given or not."""
-    return click.Option([name], help=about, is_flag=True, is_eager=is_eager, expose_value=False, callback=callback)
-
-
-def _print_version(version: str, context: click.Context, _: click.Parameter, is_set: bool) -> None:
-    if is_set:
-        print(version)
-        context.exit()
+    return click.Option([name], help=about, is_flag=True, expose_value=False, callback=callback)
 
 
 def _switch(turn: Callable[[bool], None], context: click.Context, _: click.Parameter, is_set: bool) -> None:

@@ -10,19 +10,21 @@ from typing import Annotated
 
 import click
 
-from monocontext.cli.agent_notes import CODEX_TRUST, describe_clean_up
 from monocontext.cli.archive import ArchiveUrl, OwnProject, Patterns, To, archive_url
 from monocontext.cli.help import CommandGroup
-from monocontext.cli.options import S3, one_of, options_of
+from monocontext.cli.options import S3, options_of
 from monocontext.cli.parameters import NOT_NEGATIVE, Option
-from monocontext.errors import MonocontextError
 from monocontext.options import StoreOptions
 from monocontext.sessions import settings
 from monocontext.sessions.redaction import Redactor
 
-AgentName = Annotated[
-    str, Option("--agent", help=f"{' or '.join(settings.AGENTS)}.", shell_complete=one_of(*settings.AGENTS))
-]
+CODEX_TRUST = (
+    "Codex runs only hooks that you trust, in directories that you trust, and `codex exec` says nothing of others: "
+    "start `codex` there once, and accept both when it asks"
+)
+_CLAUDE_KEEPS_DAYS = 30  # the default of its setting `cleanupPeriodDays`
+
+AgentName = Annotated[str, Option("--agent", type=click.Choice(list(settings.AGENTS)), help="The agent.")]
 User = Annotated[bool, Option(help="Apply to all directories of this user instead of the current one.")]
 
 
@@ -41,7 +43,7 @@ def install(
     """Add hooks to the settings of a coding agent. Other settings stay, and a copy of the file is kept."""
     if max_dollars is not None and not compile_after:
         raise click.BadParameter("--max-dollars limits --compile: give both, or leave it out")
-    target, location = _agent(agent), archive_url(archive, url)
+    target, location = settings.AGENTS[agent], archive_url(archive, url)
     options_of(location, s3)  # raises for a URL that the hook could not open
     Redactor(pattern or ())  # raises for an invalid pattern
     if "://" not in location:
@@ -104,9 +106,22 @@ def _explain(target: settings.AgentSettings, listing: list[str], *, is_user: boo
     click.echo(f"to undo it: monocontext hooks uninstall{agent_flag}{' --user' if is_user else ''}")
 
 
+def describe_clean_up(agent: settings.AgentSettings, repository: Path) -> str:
+    """When an agent deletes its own copy of a session, in a sentence; empty if it does not."""
+    if agent.name != "claude-code":
+        return ""
+    days, source = _CLAUDE_KEEPS_DAYS, "its default"
+    for path in (agent.settings_path(repository, True), agent.settings_path(repository, False)):
+        recorded = settings.read_settings(path).get("cleanupPeriodDays")
+        if isinstance(recorded, int | float) and not isinstance(recorded, bool):
+            days, source = int(recorded), str(path)
+    when = f"after {days} days (cleanupPeriodDays, {source}): what is uploaded stays"
+    return f"Claude Code deletes its own copy of a session {when}"
+
+
 def uninstall(agent: AgentName = "claude-code", user: User = False) -> None:
     """Remove our hooks and the skill from the settings of a coding agent; everything else stays."""
-    target = _agent(agent)
+    target = settings.AGENTS[agent]
     path = target.settings_path(Path.cwd(), user)
     before = settings.read_settings(path)
     remaining = settings.remove_hooks(before)
@@ -119,13 +134,6 @@ def uninstall(agent: AgentName = "claude-code", user: User = False) -> None:
         with suppress(OSError):  # the folder may hold files of others
             skill.parent.rmdir()
         click.echo(f"removed {skill}")
-
-
-def _agent(name: str) -> settings.AgentSettings:
-    settings_of_agent = settings.AGENTS.get(name)
-    if settings_of_agent is None:
-        raise MonocontextError(f"no agent {name!r}: hooks exist for {', '.join(settings.AGENTS)}")
-    return settings_of_agent
 
 
 app = CommandGroup(

@@ -66,7 +66,7 @@ def _is_memory(word: str) -> bool:
 
 def _looks_like_url(word: str) -> bool:
     """Whether a word looks like a URL or a path, rather than a key or a pattern."""
-    return "://" in word or word.startswith(_PATHS) or os.path.isdir(os.path.expanduser(word))
+    return word.startswith(_PATHS) or _may_exist(word)
 
 
 def put(

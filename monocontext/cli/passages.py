@@ -45,14 +45,9 @@ def _search(
     with Monocontext.open(url, allow=allow or (), **options_of(url, s3)) as context:
         try:
             passages = rank(
-                context.span,
-                " ".join(query),
-                most,
-                max_bytes=max_bytes,
-                max_seconds=max_seconds,
-                documents=context.documents,
-                between=False,
-            )
+                context.span, " ".join(query), most, max_bytes=max_bytes, max_seconds=max_seconds,
+                documents=context.documents, between=False,
+            )  # fmt: skip
         except ValueError as error:
             raise MonocontextError(str(error)) from None
     for item in passages:

@@ -125,8 +125,9 @@ def grep(
         first = next(selected, None)
         if not silent:
             lines = chain([first] if first else [], selected)
+            rows: Iterator[str]
             if files:
-                rows = _format_names(count_lines(lines, style), as_json)
+                rows = (json.dumps({"path": name}) if as_json else name for name, _ in count_lines(lines, style))
             elif count:
                 rows = _format_counts(count_lines(lines, style), style, as_json)
             elif as_json:
@@ -259,11 +260,6 @@ def _print_rows(rows: Iterator[str], *, flushes: bool) -> None:
         if flushes:
             sys.stdout.flush()
     sys.stdout.flush()
-
-
-def _format_names(counts: Iterator[tuple[str, int]], as_json: bool) -> Iterator[str]:
-    """The names of places with matching lines."""
-    return (json.dumps({"path": name}) if as_json else name for name, _ in counts)
 
 
 def _format_counts(counts: Iterator[tuple[str, int]], style: Style, as_json: bool) -> Iterator[str]:

@@ -11,17 +11,9 @@ from typing import Annotated, NamedTuple, cast
 
 import click
 
-from monocontext.cli.agent_notes import CODEX_TRUST, describe_clean_up
-from monocontext.cli.archive import (
-    ArchiveUrl,
-    OwnProject,
-    ProjectName,
-    To,
-    archive_url,
-    open_archive,
-    optional_archive_url,
-)
+from monocontext.cli.archive import ArchiveUrl, OwnProject, ProjectName, To, archive_url, find_archive_url, open_archive
 from monocontext.cli.help import CommandGroup
+from monocontext.cli.hooks import CODEX_TRUST, describe_clean_up
 from monocontext.cli.options import S3, AsJson
 from monocontext.cli.parameters import AT_LEAST_1, Argument, Option
 from monocontext.cli.printing import escape_controls, print_line, print_note, print_record
@@ -57,9 +49,8 @@ def list_sessions(
                 title = " ".join((info.title or info.first_prompt).split())
                 row = {name: getattr(info, name) for name in _LISTED_FIELDS} | {"title": title}
                 users, started = ", ".join(info.users) or "-", info.started[:16] or "-"
-                print_record(
-                    as_json, row, f"{info.session_id}  {started:16}  {users}  {info.turns} turns  {title[:80]}"
-                )
+                line = f"{info.session_id}  {started:16}  {users}  {info.turns} turns  {title[:80]}"
+                print_record(as_json, row, line)
         if is_empty:
             print_note(f"{archive.url}: no sessions{' of that project or time' if project or since or until else ''}")
 
@@ -146,7 +137,7 @@ def _print_pulled(pulled: Pulled) -> None:
 
 def status(s3: S3, url: ArchiveUrl = None, to: To = None, as_json: AsJson = False) -> None:
     """Show this machine's hooks, when its agents delete their sessions, and what the archive has of each project."""
-    url = optional_archive_url(url, to)
+    url = find_archive_url(url, to)
     hooks, notes = _find_hooks(Path.cwd())
     labels = [hook.label for hook in hooks]
     if not as_json:

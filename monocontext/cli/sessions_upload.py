@@ -61,7 +61,8 @@ def upload(
                     if not (everything or watch):
                         raise
                     any_failed = True  # one damaged file does not stop the upload of the others
-                    _print_failure(file, error)
+                    reported = str(error)  # an `OSError` names the file itself
+                    print_error("monocontext", reported if str(file.path) in reported else f"{file.path}: {reported}")
                 else:
                     if not watch or report.bytes:
                         _print_report(report, as_json, dry_run)
@@ -114,8 +115,3 @@ def _print_report(report: Uploaded, as_json: bool, is_dry: bool) -> None:
     for problem in report.problems:
         print_line(f"  {problem}")
     sys.stdout.flush()
-
-
-def _print_failure(file: SessionFile, error: Exception) -> None:
-    reported = str(error)  # an `OSError` names the file itself
-    print_error("monocontext", reported if str(file.path) in reported else f"{file.path}: {reported}")

@@ -15,16 +15,7 @@ import click
 from monocontext.cli import writing
 from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.json_lines import read_json_lines
-from monocontext.cli.options import (
-    S3,
-    Allow,
-    AsJson,
-    Generation,
-    existing_options,
-    globs_of,
-    open_store_at,
-    parse_bytes,
-)
+from monocontext.cli.options import S3, Allow, AsJson, Generation, existing_options, globs_of, parse_bytes
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import print_line, print_note, print_record, print_row, progress_bar
 from monocontext.cli.reading import Url
@@ -244,11 +235,7 @@ def verify(
 
 def _list_leftovers(url: str, texts: list[str], s3: StoreOptions, as_json: bool) -> None:
     """Print the objects below a URL that still hold one of some texts; exit with 1 if there are any."""
-    options = existing_options(url, s3)
-    with open_store_at(url, s3) as store:
-        if next(store.list(), None) is None:
-            raise NotFound(f"no object below {store.url}: give the URL of a context")
-    keys = find_leftovers(url, texts, store_options=options)
+    keys = find_leftovers(url, texts, store_options=existing_options(url, s3))
     if as_json:
         print(json.dumps({"url": url, "objects": keys}))
     else:

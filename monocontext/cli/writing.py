@@ -14,7 +14,7 @@ import click
 
 from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.json_lines import read_json_lines
-from monocontext.cli.options import S3, Allow, AsJson, one_of, options_of, parse_bytes, stored_options
+from monocontext.cli.options import S3, Allow, AsJson, options_of, parse_bytes, stored_options
 from monocontext.cli.parameters import Argument, Option, OptionGroup, is_stored_text
 from monocontext.cli.printing import print_line, print_note, progress_bar, shows_progress
 from monocontext.format.manifest import Manifest
@@ -34,10 +34,7 @@ FollowLinks = Annotated[bool, Option(help="Follow links in a directory, also out
 Frames = Annotated[int, Option(type=parse_bytes, metavar="SIZE", help="Text in one frame, the unit of reads.")]
 Segments = Annotated[int, Option(type=parse_bytes, metavar="SIZE", help="Stored bytes in one object.")]
 Encoding = Annotated[str, Option(help="Encoding of the sources.")]
-Errors = Annotated[
-    str,
-    Option(shell_complete=one_of("strict", "replace"), help="Bytes that are not text: strict refuses, replace them."),
-]
+Errors = Annotated[str, Option(type=click.Choice(["strict", "replace"]), help="What to do with invalid bytes.")]
 Globs = Annotated[list[str] | None, Option(metavar="GLOB", help="Files and folders, as in .gitignore; repeatable.")]
 NoIgnore = Annotated[bool, Option(help="Also take files of a git repository that git ignores.")]
 NoFilters = Annotated[bool, Option(help="Write no search filters.")]
@@ -76,7 +73,7 @@ def upload(
     s3: S3,
     frame_bytes: Frames = "256K",  # type: ignore[assignment]  # click parses defaults too
     segment_bytes: Segments = "16M",  # type: ignore[assignment]
-    codec: Annotated[str, Option(help="zstd, or raw for plain text.", shell_complete=one_of("zstd", "raw"))] = "zstd",
+    codec: Annotated[str, Option(type=click.Choice(["zstd", "raw"]), help="raw stores plain text.")] = "zstd",
     replace: Annotated[bool, Option(help="Replace the text of an existing context.")] = False,
     no_filters: NoFilters = False,
     dask: Dask = None,

@@ -157,11 +157,12 @@ class TextTools:
             raise ToolRefusal(str(error)) from None
         end = time.monotonic() + SEARCH_SECONDS
         records = (documents.table.document(index) for index in range(number + 1, documents.count))
+        rows = (
+            (item.name, f"{item.name}  characters {item.start} to {item.stop}" if select(item.name) else None)
+            for item in records
+        )
         return list_reply(
-            (
-                (item.name, f"{item.name}  characters {item.start} to {item.stop}" if select(item.name) else None)
-                for item in records
-            ),
+            rows,
             nothing=f"[no document matches {glob!r}]" if glob else "[no documents]",
             is_late=lambda: time.monotonic() >= end,
         )
@@ -230,15 +231,10 @@ def _shell(places: Mapping[str, Place], kept: KeepTool | None, options: OpenOpti
     texts: dict[str, Callable[[], Monocontext]] = {}
     for name, place in places.items():
         text = _open(place, options)
-        texts[folder_of(name or text.url, texts)] = partial(_itself, text)
+        texts[folder_of(name or text.url, texts)] = partial(_open, text, {})
     if kept:
         texts[KEPT] = kept.text
     return Shell(texts)
-
-
-def _itself(text: Monocontext) -> Monocontext:
-    """The text itself, which does not change: `Shell` asks for the newest text of a folder."""
-    return text
 
 
 def _open(context: Place, options: OpenOptions) -> Monocontext:

@@ -110,7 +110,7 @@ def test_mistakes_are_one_line(cli: Cli, machine: Path, tmp_path: Path) -> None:
     bad.write_text("no JSON\n")
     cli("sessions", "upload", bad, machine).refused("not JSON lines: line 1")
     cli("sessions", "list", "memory://x").refused("memory")
-    cli("hooks", "install", machine, "--agent", "emacs").refused("no agent 'emacs'")
+    cli("hooks", "install", machine, "--agent", "emacs").misused("'emacs' is not one of 'claude-code', 'codex'")
     cli("hooks", "install", machine, "--max-dollars", "2").misused("--max-dollars limits --compile")
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import zstandard
 
-from monocontext.errors import MonocontextError, StoreFailure
+from monocontext.errors import MonocontextError, NotFound, StoreFailure
 from monocontext.format.filters.joining import cleared
 from monocontext.format.manifest import Manifest, generation_key, listed_generations, read_newest
 from monocontext.format.refs import FOLDERS, OBJECT, id_in
@@ -122,12 +122,16 @@ def _leftovers(store: Store, root: Manifest) -> set[str]:
 def find_leftovers(url: Place, texts: Collection[str], *, store_options: StoreOptions | None = None) -> list[str]:
     """The keys of objects below `url` that contain one of these texts, also compressed (1 GET an object). All objects
     are read, whether a generation names them or not: segments, whose frames are joined, pages of documents, and the
-    copies of text in roots. Search filters contain no text. Raises `ValueError` for an empty text."""
+    copies of text in roots. Search filters contain no text. Raises `ValueError` for an empty text, and
+    `NotFound` if there is no object."""
     needles = [text.encode() for text in texts]
     if not needles or not all(needles):
         raise ValueError("the text to look for must not be empty")
     with open_store_at(url, store_options) as store:
-        return [info.key for info in store.list() if _contains(store.get(info.key).data, needles)]
+        keys = [info.key for info in store.list()]
+        if not keys:
+            raise NotFound(f"no object below {store.url}: give the URL of a context")
+        return [key for key in keys if _contains(store.get(key).data, needles)]
 
 
 def _contains(data: bytes, needles: list[bytes]) -> bool:
