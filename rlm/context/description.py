@@ -46,7 +46,7 @@ def describe(context: object) -> Description:
         return Description("str", name, len(context), count, f"a {name} of {size}")
     if is_lazy(context):
         return _describe_lazy(context, name)
-    access = _TEXTS_ACCESS if any(lazy_texts(context)) else ""
+    access = _TEXTS_ACCESS if next(lazy_texts(context), None) is not None else ""
     if isinstance(context, Mapping):
         keys = bounded_repr([key for key, _ in zip(context, range(50), strict=False)], 300)
         sentence = f"a {name} with {_count_nouns(len(context), 'key')}, first {keys}"

@@ -14,7 +14,6 @@ from rlm.models.retry_wait import retry_after_seconds
 from rlm.models.too_long import read_too_long
 
 WRONG_URL = "is base_url right? Most end in /v1"  # advice for an answer that does not come from an API
-_MOST_DEPTH = 8  # the deepest nesting of errors that is read
 # Codes of errors that come without a status of their own: in a stream, or in a body with status 200.
 _STATUS_OF_CODE = {
     "rate_limit": 429, "too_many_requests": 429, "throttl": 429, "resource_exhausted": 429, "quota": 429,
@@ -82,17 +81,17 @@ def find_error(value: object) -> ErrorReport | None:
     return read_error(value) if has_message and value.get("code") not in (0, "0", 200, "200") else None
 
 
-def read_error(value: object, depth: int = 0) -> ErrorReport:
-    """The failure in the body of an error: an object, a text, a list, or anything. `depth`: the errors around it."""
-    if isinstance(value, list) and value and depth < _MOST_DEPTH:
-        reports = [read_error(item, depth + 1) for item in value[:3]]
+def read_error(value: object) -> ErrorReport:
+    """The failure in the body of an error: an object, a text, a list, or anything."""
+    if isinstance(value, list) and value:
+        reports = [read_error(item) for item in value[:3]]
         return replace(reports[0], message=one_line("; ".join(report.message for report in reports)))
-    if not isinstance(value, dict) or depth >= _MOST_DEPTH:
+    if not isinstance(value, dict):
         return ErrorReport(one_line(value if value not in _EMPTY else "an error without a message"))
     inner = _parse_json(value.get("error") or value.get("errors") or value.get("Error") or value.get("detail"))
     if not isinstance(inner, (dict, list)):
-        return _read_fields(value, inner, depth)
-    report = read_error(inner, depth + 1)
+        return _read_fields(value, inner)
+    report = read_error(inner)
     code = value.get("code") or value.get("type")
     if report.code or not isinstance(code, (str, int)) or code == "error":
         return report
@@ -106,10 +105,10 @@ def read_error_event(value: object) -> ErrorReport:
     return report if is_known else replace(report, status=502)
 
 
-def _read_fields(value: Mapping[str, Any], inner: object, depth: int) -> ErrorReport:
+def _read_fields(value: Mapping[str, Any], inner: object) -> ErrorReport:
     """The failure in the fields of an object. `inner`: its field `error`, a text, a number or None."""
     text = inner if isinstance(inner, str) else None
-    message = _read_message(value, depth) or text or value
+    message = _read_message(value) or text or value
     location = ".".join(str(item) for item in _items(value.get("loc")) if item != "body")  # of FastAPI and pydantic
     param = value.get("param") or value.get("parameter") or location
     codes = [*map(value.get, _CODE_FIELDS), get(value, "innererror", "code"), get(value, "metadata", "error_type")]
@@ -197,14 +196,14 @@ def one_line(message: object) -> str:
     return make_printable(" ".join(str(message).split())[:300], terminal=False)
 
 
-def _read_message(value: Mapping[str, Any], depth: int) -> object:
+def _read_message(value: Mapping[str, Any]) -> object:
     """The message of an error. That of a router goes before the message of its provider."""
     message = next((value[name] for name in _MESSAGE_FIELDS if value.get(name) not in _EMPTY), None)
     if isinstance(message, (dict, list)):
-        message = read_error(message, depth + 1).message
+        message = read_error(message).message
     if (raw := get(value, "metadata", "raw")) in _EMPTY:
         return message
-    of_provider = read_error(_parse_json(raw), depth + 1).message
+    of_provider = read_error(_parse_json(raw)).message
     return f"{message}: {of_provider}" if message else of_provider
 
 

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from rlm.models.endpoint_errors import get
 
-_MOST_DEPTH = 4  # how deep objects and lists in a field with thinking may be nested
-
 
 class ContentParts(NamedTuple):
     """What a message's content holds."""
@@ -38,17 +36,15 @@ def read_parts(content: object) -> ContentParts:
     return ContentParts("".join(text), "".join(thinking), "".join(refusal))
 
 
-def read_thinking(value: object, depth: int = 0) -> str:
+def read_thinking(value: object) -> str:
     """The thinking in a text, in an object with one of several fields, or in a list of either."""
     if isinstance(value, str):
         return value
-    if depth > _MOST_DEPTH:
-        return ""
     if isinstance(value, list):
-        return "".join(read_thinking(item, depth + 1) for item in value)
+        return "".join(read_thinking(item) for item in value)
     for name in ("thinking", "reasoning", "text", "content", "summary", "value"):
         field = get(value, name)
-        if field and (inside := read_thinking(field, depth + 1)):
+        if field and (inside := read_thinking(field)):
             return inside
     return ""
 

@@ -11,8 +11,7 @@ from rlm.errors import UnknownOption
 from rlm.models import any_llm
 from rlm.models.anthropic import AnthropicLM
 from rlm.models.claude_agent import ClaudeAgentLM
-from rlm.models.openai import OpenAILM
-from rlm.models.providers import PROVIDERS
+from rlm.models.openai import PROVIDERS, OpenAILM
 
 if TYPE_CHECKING:
     from rlm.models.lm import LM

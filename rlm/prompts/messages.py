@@ -123,11 +123,8 @@ _LEAST_SCALE, _MOST_SCALE = 0.25, 8.0  # a count further off is of something els
 _SCALE_STEP = 0.05  # scales are rounded up to a multiple of it: the next text may have more tokens than the last
 
 NOTE = "[Earlier turns are shortened. Every variable is still there: SHOW_VARS() lists them.]"
-_TURN = re.compile(
-    r"(?:\A|\n\n)(?:Your last reply and its output were the same [^\n]*\n\n)?Turn \d+(?:/\d+)?[.:][^\n]*\Z"
-)
-"""A message that opened a turn, at the end of the message that it was joined to: "\n\nTurn 2/9. Who?" after an output.
-The wording of earlier versions matches too."""
+_TURN = re.compile(r"(?:\A|\n\n)Turn \d+(?:/\d+)?[.:][^\n]*\Z")
+"""A message that opened a turn, at the end of the one that it was joined to: "\n\nTurn 2/9. Who?" after an output."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import builtins
 import gc
-import os
 import signal
 import sys
 from typing import Any
 
 from rlm.runners.cell_thread import Router
-
-_IS_WASM = sys.platform == "emscripten"
 
 
 class InterpreterState:
@@ -38,19 +35,11 @@ class InterpreterState:
         for name, stream in self._streams.items():
             if not isinstance(getattr(sys, name, None), Router):
                 setattr(sys, name, stream)
-        if not _IS_WASM:
+        if sys.platform != "emscripten":  # WebAssembly has no such mask
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
 
     def is_lost(self) -> bool:
-        """Whether a module is blocked, over a quarter of the modules are gone, or no file can be opened."""
+        """Whether a module is blocked, or over a quarter of the modules are gone."""
         is_blocked = any(name in sys.modules and sys.modules[name] is None for name in self._modules)
         gone = sum(name not in sys.modules for name in self._modules)
-        if is_blocked or gone > len(self._modules) // 4:
-            return True
-        try:
-            descriptors = () if _IS_WASM else os.pipe()  # the module has no pipes
-        except OSError:
-            return True
-        for descriptor in descriptors:
-            os.close(descriptor)
-        return False
+        return is_blocked or gone > len(self._modules) // 4

@@ -60,6 +60,8 @@ def main() -> None:
 
 def forget_javascript() -> None:
     """Remove all objects of JavaScript and all ways to get one. Raises RuntimeError if one is left."""
+    import _asyncio
+
     import js  # type: ignore[import-not-found]
 
     kind = type(js)
@@ -67,9 +69,7 @@ def forget_javascript() -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] in _JAVASCRIPT]:
         del sys.modules[name]
     del js
-    from rlm.runners.wasm import event_loop  # with Python's own asyncio, now that Pyodide's is forgotten
-
-    event_loop.install()
+    _asyncio._set_running_loop(None)
     for holder in gc.get_objects():  # the collector tracks what refers to them, not the objects themselves
         if type(holder) is dict:
             for key in [key for key, value in list(holder.items()) if issubclass(type(value), kind)]:

@@ -12,7 +12,7 @@ from rlm_replies import ASK
 from rlm import RLM, LLMError, OpenAILM, UnknownOption
 from rlm.calls.usage import cost_of
 from rlm.models.lm import Reply, TokenDetails
-from rlm.models.providers import PROVIDERS
+from rlm.models.openai import PROVIDERS
 from rlm.models.registry import PRESETS, choose, make_lm, split_provider
 
 PAGE = (Path(__file__).parents[3] / "docs/rlm.md").read_text("utf-8")

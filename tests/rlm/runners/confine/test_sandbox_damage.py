@@ -22,7 +22,6 @@ REPLACED = [
     "import sys; sys.modules.clear()", "import sys\nfor name in list(sys.modules):\n    if name != 'sys': del sys.modules[name]",
     "import sys; sys.modules['json'] = None", "import builtins; vars(builtins).clear()", "import ast; ast.parse = None", "import warnings; warnings.catch_warnings = None",
     "import threading; threading.Lock = None", "import time; time.perf_counter = None", "import os; os.closerange(0, 100)", "import os; os._exit(3)",
-    "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))",
 ]  # fmt: skip
 
 

@@ -33,6 +33,12 @@ def test_data_crosses_as_what_it_is(sandbox: Make, context: object) -> None:
     assert sandbox(context).run("print(repr(context))").stdout == f"{context!r}\n"
 
 
+def test_an_empty_text_in_a_dict_stays_lazy(sandbox: Make) -> None:
+    publish("", "memory://sandbox-empty", replace=True)
+    with Monocontext.open("memory://sandbox-empty") as empty:
+        assert sandbox({"a": empty}).run("len(context['a']), hasattr(context['a'], 'grep')").stdout == "(0, True)\n"
+
+
 def test_half_a_pair_leaves_the_sandbox_escaped(sandbox: Make) -> None:
     runner = sandbox(names={"size": len, "same": lambda value: value})
     code = "print(bad, llm_query(bad), size(bad), same([None, True, -1.5, '', (1, {bad: ()})]))"

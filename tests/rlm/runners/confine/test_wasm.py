@@ -67,14 +67,13 @@ def outcome(runner: WasmRunner, code: str) -> str:
 def test_it_says_how_it_is_confined_and_works(module: WasmRunner) -> None:
     assert module.confinement == "wasm"
     code = (
-        "import asyncio, json, re, sqlite3, tempfile, time, uuid\n"
-        "async def f():\n    await asyncio.sleep(0.01)\n    return 7\n"
+        "import json, re, sqlite3, tempfile, time, uuid\n"
         "with tempfile.TemporaryFile('w+') as file: file.write('x'); file.seek(0); x = file.read()\n"
         "rows = sqlite3.connect(':memory:').execute('select 1').fetchall()\n"
         "uuid.uuid4(), time.sleep(0.01), time.localtime()\n"
-        "print(context, asyncio.run(f()), x, rows, llm_query('hi'), llm_query_batched(['a', 'b']))"
+        "print(context, x, rows, llm_query('hi'), llm_query_batched(['a', 'b']))"
     )
-    assert outcome(module, code) == "the context 7 x [(1,)] HI ['A', 'B']"
+    assert outcome(module, code) == "the context x [(1,)] HI ['A', 'B']"
 
 
 @real
