@@ -41,9 +41,12 @@ def bucket_of(hashed: bytes, ref: NameTableRef) -> int:
 
 def check_bucket(data: bytes, bucket: int, ref: NameTableRef) -> bytes:
     """The entries of a bucket, without the checksum. Raises `DamagedData`."""
-    body = data[:-4]
-    if len(data) != bucket_bytes(ref) or bucket_crc32c(body, bucket) != data[-4:]:
-        raise DamagedData(f"{documents_key(ref.id)}: crc32c differs in bucket {bucket} of {len(data)} bytes")
+    key = documents_key(ref.id)
+    if len(data) != bucket_bytes(ref):
+        raise DamagedData(f"{key}: bucket {bucket}: expected {bucket_bytes(ref)} bytes, found {len(data)}")
+    body, expected = data[:-4], bucket_crc32c(data[:-4], bucket)
+    if expected != data[-4:]:
+        raise DamagedData(f"{key}: bucket {bucket}: crc32c differs: expected {expected.hex()}, found {data[-4:].hex()}")
     return body
 
 

@@ -117,8 +117,10 @@ def read_end(copy: str) -> bytes:
         return b""
     stored = _bytes(copy)
     try:
-        if not 0 < zstandard.frame_content_size(stored) <= LARGEST_END_BYTES:
-            raise DamagedData(f"the head or tail in the root has more than {LARGEST_END_BYTES:,} bytes")
+        size = zstandard.frame_content_size(stored)
+        if not 0 < size <= LARGEST_END_BYTES:
+            expected = f"expected 1 to {LARGEST_END_BYTES:,} bytes, its header says {size:,}"  # -1 if no number
+            raise DamagedData(f"the head or tail in the root: {expected}")
         text: bytes = zstandard.ZstdDecompressor().decompress(stored)
         text.decode()
     except (zstandard.ZstdError, UnicodeDecodeError) as error:

@@ -45,7 +45,7 @@ def search(text: Monocontext, **arguments: Any) -> ToolReply[Matches]:
             ) from None
         why = f"the search was stopped after {END_SECONDS:g} s: the pattern may backtrack for ever, as (a+)+ does"
         if not replies[-1]:
-            raise ToolRefusal(f"{why}; write a simpler pattern, or search less with start and stop") from None
+            raise ToolRefusal(f"{why}; simplify it, or search a smaller range with start and stop") from None
         last_reply = _decode(replies[-1])
         return ToolReply(f"{last_reply}\n[{why}]", replace(last_reply.data, note=f"{last_reply.data.note}; {why}"))
     finally:

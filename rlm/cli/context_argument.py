@@ -34,13 +34,22 @@ def names_context(argument: str) -> bool:
 
 def named_texts(argument: str) -> dict[str, str]:
     """The files or URLs of several texts by name, from `code=URL logs=URL`; empty for any other argument."""
+    pairs = _named_locations(argument)
+    texts = dict(pairs)
+    if len(texts) < len(pairs) or not all(map(names_context, texts.values())):
+        return {}
+    return texts
+
+
+def _named_locations(argument: str) -> list[tuple[str, str]]:
+    """The pairs of `code=URL logs=nosuch`, whether they exist or not; none if `argument` is no list of pairs."""
     try:
         words = shlex.split(argument)
     except ValueError:  # a question with an apostrophe: an unclosed quote
-        return {}
+        return []
     matches = [re.fullmatch(r"([A-Za-z_]\w*)=(.+)", word, re.DOTALL) for word in words]
-    texts = {match[1]: match[2] for match in matches if match and names_context(match[2])}
-    return texts if texts and len(texts) == len(words) and not names_context(argument) else {}
+    pairs = [(match[1], match[2]) for match in matches if match]
+    return pairs if len(pairs) == len(words) and not names_context(argument) else []
 
 
 @contextmanager
@@ -57,21 +66,33 @@ def _open(context: str, options: StoreOptions, shape: str, stack: ExitStack) -> 
     from monocontext.sessions.local_sessions import open_folder, open_machine  # slow to import
 
     is_path = "://" not in context and context != "-"
-    _check_shape(context, shape, is_text=context == "-" or (is_path and os.path.isfile(context)))
+    is_file = is_path and os.path.isfile(context)
+    _check_shape(context, shape, is_text=is_file or context == "-")
     if texts := named_texts(context):
         if list(texts.values()).count("-") > 1:
             raise UsageError("only one text can come from stdin: give the others as files or URLs")
         return {name: _open(location, options, shape, stack) for name, location in texts.items()}
+    _check_named_locations(_named_locations(context))
     if context == LOCAL_SESSIONS:
         return stack.enter_context(open_machine(note=lambda text: click.echo(f"rlm: {text}", err=True)))
     if context == "-":
         return _decode(sys.stdin.buffer.read(), "stdin")
-    if is_path and os.path.isfile(context):
+    if is_file:
         return _decode(Path(context).read_bytes(), context)
     if is_path and not os.path.exists(context):
         raise UsageError(f"{context}: no such file or directory; give a path, a URL such as s3://bucket/prefix, or -")
     sessions = open_folder(context) if shape == "text" else None
     return stack.enter_context(_open_stored(context, options, shape) if sessions is None else sessions)
+
+
+def _check_named_locations(pairs: list[tuple[str, str]]) -> None:
+    """Raise UsageError for several named texts of which one is missing, or which share a name."""
+    if len(pairs) < 2:
+        return
+    for _, location in pairs:
+        if not names_context(location):
+            raise UsageError(f"{location}: no such file or directory; give each text as NAME=FILE or NAME=URL")
+    raise UsageError("two texts have the same name: give each its own, as in code=URL logs=URL")
 
 
 def _check_shape(context: str, shape: str, *, is_text: bool) -> None:
@@ -100,5 +121,6 @@ def _decode(data: bytes, source: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
-        byte, offset = exc.object[exc.start], exc.start + len(data) - len(exc.object)  # `object` is without the mark
+        mark_bytes = len(data) - len(exc.object)
+        byte, offset = exc.object[exc.start], mark_bytes + exc.start
         raise UsageError(f"{source} is not UTF-8: byte 0x{byte:02x} at offset {offset}; convert it to UTF-8") from None

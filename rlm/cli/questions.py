@@ -104,8 +104,6 @@ def _join_texts(words: list[str]) -> tuple[str | None, str | None]:
     others = [word for word in words if word not in texts]
     if len(others) > (1 if texts else 2):
         raise UsageError(f"unexpected {others[-1]!r}: give one CONTEXT, or several NAME=URL, and a QUESTION in quotes")
-    if texts and not named_texts(shlex.join(texts)):
-        raise UsageError("two texts have the same name: give each its own, as in code=URL logs=URL")
     words = [shlex.join(texts), *others] if texts else words
     return (words[0] if words else None), (words[1] if len(words) > 1 else None)
 

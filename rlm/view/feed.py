@@ -111,7 +111,7 @@ class RowFeed:
                 self._add_turn(line)
             known.end += len(raw)
         if known.head is None:
-            raise TrajectoryError(f"{self.path} is not a trajectory: it is empty")
+            raise TrajectoryError(f"{self.path} is not a trajectory: it has no complete line yet")
 
     def _add_turn(self, line: dict[str, Any]) -> None:
         known = self._known

@@ -101,6 +101,8 @@ ROWS = [
     Row("rlm run src/ q --runner none", 2, "", "rlm: no runner 'none': choose from "),
     Row("rlm run src/ q --base-url 127.0.0.1:9/v1 --model x", 2, "", "base_url must be a URL such as http://"),
     Row("rlm run nosuch q --base-url http://127.0.0.1:9/v1 --model x", 2, "", "nosuch: no such file or directory"),
+    Row("rlm run 'a=app.log b=nope' q --base-url http://127.0.0.1:9/v1 --model x", 2, "", "rlm: nope: no such file"),
+    Row("rlm run 'a=src a=src' q --base-url http://127.0.0.1:9/v1 --model x", 2, "", "two texts have the same name"),
     Row("rlm batch nosuch.jsonl", 2, "", "Missing argument 'CONTEXT'"),
     Row("rlm view nosuch", 2, "", "there is no trajectory at nosuch"),
     Row("rlm view src", 2, "", "no file there ends in .jsonl"),

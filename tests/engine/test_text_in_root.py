@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from dataclasses import replace
 
 import pytest
+import zstandard
 
 from monocontext import Monocontext, append, publish
 from monocontext.engine.text_in_root import TextInRoot
 from monocontext.errors import ContextClosed, DamagedData
-from monocontext.format.inline import text_in
+from monocontext.format.inline import read_end, text_in
 from monocontext.format.manifest import find_root
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore
@@ -101,3 +103,9 @@ def test_a_part_of_a_copy_is_read_without_the_rest(length: int) -> None:
             assert text_in(root, start, stop) == text_in(damaged, start, stop) == b"abcdefgh"[start:stop]
     with pytest.raises(DamagedData, match="not base64"):
         text_in(damaged)
+
+
+@pytest.mark.parametrize(("data", "size"), [(b"", "0"), (b"a" * 70_000, "70,000")])
+def test_an_end_whose_size_is_invalid(data: bytes, size: str) -> None:
+    with pytest.raises(DamagedData, match=f"expected 1 to 65,536 bytes, its header says {size}"):
+        read_end(b64encode(zstandard.compress(data)).decode())

@@ -135,7 +135,7 @@ def _route_of(url: str, headers: Any, config: Any) -> Route | None:
         return None
     proxies = load_botocore().utils.get_environ_proxies(url) if config.proxies is None else config.proxies
     proxy_url = proxies.get(scheme)
-    proxy = parse_proxy(str(proxy_url)) if proxy_url else None
+    proxy = parse_proxy(str(proxy_url), f"{scheme}_proxy") if proxy_url else None
     if proxy_url and proxy is None:
         return None
     endpoint = Endpoint(scheme, host, parts.port or DEFAULT_PORTS[scheme], proxy)

@@ -1,4 +1,4 @@
-"""Find the route to a bucket of AWS or of another server, and the proxy on the way, by the rules of botocore. No I/O.
+"""Find the route to a bucket of AWS or of another server, and the proxy before it, as botocore does. No requests.
 
 Only botocore itself finds the routes of access points, FIPS, dual stack and other partitions.
 
@@ -18,6 +18,7 @@ import sys
 from base64 import b64encode
 from urllib.parse import unquote, urlsplit
 
+from monocontext.errors import InvalidUrl
 from monocontext.stores.http.connection import DEFAULT_PORTS, Endpoint, Proxy
 from monocontext.stores.http.route import Route
 from monocontext.stores.s3.settings import NeedsBotocore
@@ -79,7 +80,7 @@ def route_to_server(bucket: str, endpoint_url: str, region: str, bucket_in_host:
 
 
 def find_proxy(url: str) -> Proxy | None:
-    """The proxy for `url`, or `None`. Raises `NeedsBotocore` for one over TLS or SOCKS."""
+    """The proxy for `url`, or `None`. Raises `NeedsBotocore` for one over TLS or SOCKS, and `InvalidUrl`."""
     if not _SYSTEM_HAS_PROXIES and not any(name.lower().endswith("_proxy") for name in os.environ):
         return None
     from urllib.request import getproxies, proxy_bypass  # 20 ms that only those with a proxy pay
@@ -88,19 +89,23 @@ def find_proxy(url: str) -> Proxy | None:
     proxy_url = getproxies().get(parts.scheme)
     if not proxy_url or proxy_bypass(parts.netloc):
         return None
-    proxy = parse_proxy(proxy_url)
+    proxy = parse_proxy(proxy_url, f"{parts.scheme}_proxy")
     if proxy is None:
         raise NeedsBotocore("the proxy is not plain HTTP")
     return proxy
 
 
-def parse_proxy(url: str) -> Proxy | None:
-    """The proxy at a URL; `None` if its scheme is not plain HTTP."""
-    parts = urlsplit(url if "://" in url else f"http://{url.removeprefix('//')}")
+def parse_proxy(url: str, variable: str) -> Proxy | None:
+    """The proxy at a URL; `None` if its scheme is not plain HTTP. Raises `InvalidUrl`, which names the variable."""
+    try:
+        parts = urlsplit(url if "://" in url else f"http://{url.removeprefix('//')}")
+        port = parts.port or DEFAULT_PORTS["http"]
+    except ValueError:  # brackets without an address, or an invalid port; the URL may contain a password
+        raise InvalidUrl(f"{variable} must be a URL such as http://127.0.0.1:3128") from None
     if parts.scheme != "http" or not parts.hostname:
         return None
     authorization = None
     if parts.username is not None:
         secret = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         authorization = f"Basic {b64encode(secret.encode()).decode()}"
-    return Proxy(parts.hostname, parts.port or DEFAULT_PORTS["http"], authorization)
+    return Proxy(parts.hostname, port, authorization)

@@ -34,7 +34,7 @@ class Report:
     text_bytes: int = 0
     stored_bytes: int = 0
     filters: int = 0  # that were checked
-    documents: int = 0  # whose records were checked
+    documents: int = 0  # whose records could be read
     problems: list[str] = field(default_factory=list)  # a line each: the object, the expected and the found value
 
     @property
@@ -65,12 +65,12 @@ def verify(
         except MonocontextError as error:
             report.problems.append(f"{error}: nothing that it names was checked")
             return report
-        report.documents = root.documents.documents if root.documents else 0
         report.filters = len(root.filters)
         from_frames = replace(root, text="", head="", tail="", last_page=None)
         with StoredText(store, from_frames, allow=allow, store_options=store_options) as text:
             _check_copies(text, root, report)
             pages = _load_documents(root.documents, text.get, report)
+            report.documents = sum(map(len, pages))
             _check_text(text, (page[i] for page in pages for i in range(len(page))), report, progress)
         report.problems = list(dict.fromkeys(report.problems))  # `_check_copies` reads pages too
         return report

@@ -19,21 +19,25 @@ from monocontext.writing.stored_text import StoredText, expanded
 def list_versions(
     url: Place, *, newest: int | None = None, store_options: StoreOptions | None = None
 ) -> list[Manifest]:
-    """The roots of all versions that `gc` has not removed, or only of the `newest` ones, the oldest first (1 LIST a
-    thousand versions, 1 GET each). Raises `NotFound` if there is no context."""
+    """The roots of all versions that `gc` has not removed, or only of the last `newest` (at least 1), oldest first
+    (1 LIST a thousand versions, 1 GET each). Raises `NotFound` if there is no context."""
+    if newest is not None and newest < 1:
+        raise ValueError(f"newest must be at least 1, not {newest}")
     with open_store_at(url, store_options) as store:
         last = read_newest(store)
         if last is None:
             raise NotFound(f"no context at {store.url}: no text is stored there")
-        numbers = sorted({*listed_generations(store), last.generation})[-newest if newest else 0 :]
+        numbers = sorted({*listed_generations(store), last.generation})
+        if newest is not None:
+            numbers = numbers[-newest:]
 
-        def read(number: int) -> Manifest | None:
+        def load(number: int) -> Manifest | None:
             try:
                 return last if number == last.generation else read_generation(store, number)
             except NotFound:  # `gc` has removed it since
                 return None
 
-        return [root for root in at_once(read, numbers, READ_AT_ONCE) if root is not None]
+        return [root for root in at_once(load, numbers, READ_AT_ONCE) if root is not None]
 
 
 def restore(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from monocontext.errors import StoreFailure
+from monocontext.errors import InvalidUrl, StoreFailure
 from monocontext.stores import open_store
 from monocontext.stores.http.connection import Proxy
 from monocontext.stores.http.pool import SocketAddress, order_addresses
@@ -47,6 +47,10 @@ def test_what_our_transport_does_not_do_goes_through_boto3(monkeypatch: pytest.M
     assert route_of("s3://express--use1-az4--x-s3/p", region="us-east-1") is None
     monkeypatch.setenv("HTTPS_PROXY", "https://proxy.example:3128")
     assert route_of(region="eu-central-1") is None
+    for url in ("http://h:99999", "http://h:abc", "http://[::1"):
+        monkeypatch.setenv("HTTPS_PROXY", url)
+        with pytest.raises(InvalidUrl, match=r"^https_proxy must be a URL such as http:"):
+            route_of(region="eu-central-1")
 
 
 def test_options_of_the_configuration(monkeypatch: pytest.MonkeyPatch) -> None:

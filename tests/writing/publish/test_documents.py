@@ -94,6 +94,9 @@ def test_pages_fill_and_names_are_found_in_tables(store: MemoryStore) -> None:
     with Monocontext.open(store) as context:
         assert str(context.documents["name 7"]) == "7"
         assert context.stats.gets <= 1 + len(context._reader.manifest.documents.names) + 2  # type: ignore[union-attr]
+    assert verify(store).documents == 14_002
+    store.delete(info.key for info in store.list("documents/"))
+    assert verify(store).documents == 0
 
 
 def test_names_are_found_in_a_table_that_took_in_others(store: MemoryStore) -> None:

@@ -16,6 +16,9 @@ def test_versions_are_listed(store: Store) -> None:
     append({"b": "B\n"}, store)
     delete(store, "a")
     assert [(root.generation, root.characters) for root in list_versions(store)] == [(1, 2), (2, 4), (3, 2)]
+    assert [root.generation for root in list_versions(store, newest=2)] == [2, 3]
+    with pytest.raises(ValueError, match="newest must be at least 1, not 0"):
+        list_versions(store, newest=0)
     with pytest.raises(NotFound, match="no context at memory://nothing-here"):
         list_versions("memory://nothing-here")
 
