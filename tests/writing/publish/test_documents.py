@@ -95,7 +95,8 @@ def test_pages_fill_and_names_are_found_in_tables(store: MemoryStore) -> None:
         assert str(context.documents["name 7"]) == "7"
         assert context.stats.gets <= 1 + len(context._reader.manifest.documents.names) + 2  # type: ignore[union-attr]
     assert verify(store).documents == 14_002
-    store.delete(info.key for info in store.list("documents/"))
+    for info in list(store.list("documents/")):
+        store.delete(info.key)
     assert verify(store).documents == 0
 
 
