@@ -56,7 +56,6 @@ def make_runner(
     `names`: more of the namespace. Functions run in this process; lazy texts stay lazy; other values must be plain
     data, but for `local`. `scratch`: a folder that cells may write to; in `wasm` and `local` they make it. `options`
     are those of the runner: `limits` of `subprocess`, `pyodide` of `wasm`, `image` of `docker`, `make` of `sandbox`.
-
     Raises RunnerUnavailable.
     """
     shared: Any = {"cell_timeout": cell_timeout, "output_limit": output_limit, "names": names}
