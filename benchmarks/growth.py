@@ -21,7 +21,7 @@ from monocontext.stores.memory import MemoryStore, forget
 from monocontext.testing import CountingStore
 from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep.gc import gc
-from tests.simulated import SimulatedWorkers, VirtualClock
+from tests.simulated import SimulatedWorkers
 from tests.virtual import VirtualStore, virtual_context
 
 APPENDS = 10_000
@@ -134,9 +134,7 @@ def text_of(terabytes: float) -> tuple[VirtualStore, list[int]]:
 
 def simulated() -> SimulatedWorkers:
     """The workers of one machine, with a clock of its own."""
-    return SimulatedWorkers(
-        lambda request: ROUND_TRIP_SECONDS + request.stored_bytes / BYTES_PER_SECOND, VirtualClock()
-    )
+    return SimulatedWorkers(lambda request: ROUND_TRIP_SECONDS + request.stored_bytes / BYTES_PER_SECOND)
 
 
 def scale_rows(terabytes: float = TERABYTES) -> Iterator[Row]:

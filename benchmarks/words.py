@@ -19,7 +19,7 @@ from pathlib import Path
 
 from benchmarks import locomo
 from benchmarks.corpora import NAMES, corpus, tiles
-from benchmarks.options import Commands, amount, at_least_1, head_line, parse_list, row_line
+from benchmarks.options import Commands, amount, at_least_1, head_line, row_line
 from monocontext import Monocontext, publish
 from monocontext.format.codec import RAW_FRAME_BYTES
 from monocontext.stores.local import LocalStore
@@ -37,7 +37,6 @@ _SAME = 1e-9  # scores that differ by less are equal
 def add(commands: Commands) -> None:
     command = commands.add_parser("words", help="search by words within a budget, against one without")
     command.add_argument("--size", type=amount, default=64_000_000, help="bytes of text, such as 64M")
-    command.add_argument("--corpora", type=parse_list, default=NAMES, help=f"texts: {','.join(NAMES)}")
     command.add_argument("--queries", type=at_least_1, default=200, help="queries of each text")
     command.add_argument("--locomo", type=Path, metavar="FILE", help="measure the LoCoMo-10 of this file alone")
     command.set_defaults(run=main)
@@ -46,7 +45,7 @@ def add(commands: Commands) -> None:
 def main(arguments: argparse.Namespace) -> int:
     if arguments.locomo:
         return locomo.measure(arguments.locomo)
-    for name in arguments.corpora:
+    for name in NAMES:
         path = corpus(name, arguments.size)
         queries = _queries(path, name, arguments.queries)
         times = tiles(name, arguments.size)

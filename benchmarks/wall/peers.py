@@ -18,7 +18,7 @@ from typing import Any
 from zlib import crc32
 
 from benchmarks.logs import NEEDLE, make_incident
-from benchmarks.options import Commands, amount, at_least_1, head_line, machine_line, parse_list, row_line
+from benchmarks.options import Commands, amount, at_least_1, head_line, machine_line, row_line
 from benchmarks.processes import in_turns, run_client
 from benchmarks.virtual.play import AFTER
 from benchmarks.wall import client
@@ -53,18 +53,14 @@ def add(commands: Commands) -> None:
     command = commands.add_parser("peers", help="this library against others, one session each, on the wall clock")
     command.add_argument("--size", type=amount, default=plan.size_bytes, help="size of the text, such as 200MB")
     command.add_argument("--rounds", type=at_least_1, default=plan.rounds, help="runs of each way; medians are shown")
-    command.add_argument("--way", type=parse_list, default=tuple(client.WAYS), help="parts of names of ways")
     command.set_defaults(run=main)
 
 
 def main(arguments: argparse.Namespace) -> int:
     """Measure and print the table, the fastest way first."""
-    ways = [name for name in client.WAYS if any(part in name for part in arguments.way)]
-    if not ways:
-        raise SystemExit(f"no way has {' or '.join(arguments.way)} in its name; the ways are {'; '.join(client.WAYS)}")
     if arguments.size < _LEAST_BYTES:
         raise SystemExit(f"--size must be at least {_LEAST_BYTES:,} bytes for a slice of {SLICE_BYTES:,} bytes")
-    plan = Plan(arguments.size, rounds=arguments.rounds, ways=ways)
+    plan = Plan(arguments.size, rounds=arguments.rounds)
     print(f"{plan}\n({machine_line()})\n")
     rows = run(plan)
     print(head_line("way", "waiting, s", "open, s", "requests", "MB", "peak MiB", "CPU, s"))

@@ -263,7 +263,6 @@ def _print_rows(rows: Iterator[str], *, flushes: bool) -> None:
 
 
 def _format_counts(counts: Iterator[tuple[str, int]], style: Style, as_json: bool) -> Iterator[str]:
-    """The number of matching lines of each place."""
     for name, count in counts:
         if as_json:
             yield json.dumps({"path": name, "count": count})

@@ -51,9 +51,7 @@ def interpreter(context: object, **options: Any) -> Any:
     """
     for entry in entry_points(group="monocontext.dspy", name="interpreter"):
         return entry.load()(context, **options)
-    raise ModuleNotFoundError(
-        "monocontext.dspy.interpreter needs monocontext-rlm, whose worker runs the code: install it"
-    )
+    raise ModuleNotFoundError("monocontext.dspy.interpreter needs monocontext-rlm, whose worker runs code: install it")
 
 
 class _BoundedText(type):

@@ -140,13 +140,10 @@ def _prefix(namespace: tuple[str, ...]) -> str:
 
 def _check_namespace(namespace: tuple[str, ...]) -> tuple[str, ...]:
     if not all(isinstance(label, str) and label and "." not in label for label in namespace):
-        raise base.InvalidNamespaceError(
-            f"a label of a namespace must have no dot, and at least one character: {namespace!r}"
-        )
+        raise base.InvalidNamespaceError(f"a label must have no dot, and at least one character: {namespace!r}")
     return namespace
 
 
 def _split_key(key: str) -> tuple[tuple[str, ...], str]:
-    """The namespace and the key in a key of the memory."""
     labels, _, rest = key.removeprefix(_PREFIX).partition("..")
     return tuple(labels.split(".")) if labels else (), rest

@@ -96,12 +96,10 @@ class Memory(StoreUser):
         self._entries.remember(name, etag, header)
         return etag
 
-    def put_new(
-        self, key: str, value: str, ttl: float | None = None, *, metadata: Mapping[str, str] | None = None
-    ) -> bool:
+    def put_new(self, key: str, value: str, ttl: float | None = None) -> bool:
         """Store a value if there is no such key. Returns whether it did (1 PUT): of many callers, one gets True."""
         try:
-            self.put(key, value, ttl, create=True, metadata=metadata)
+            self.put(key, value, ttl, create=True)
         except AlreadyExists:
             return False
         return True

@@ -280,9 +280,8 @@ def _as_function(method: Callable[..., ToolReply[Any]], name: str) -> Callable[.
 
     tool.__name__ = tool.__qualname__ = name
     tool.__doc__ = inspect.getdoc(method)
-    tool.__annotations__ = {parameter.name: parameter.annotation for parameter in signature.parameters.values()} | {
-        "return": str
-    }
+    annotations = {name: parameter.annotation for name, parameter in signature.parameters.items()}
+    tool.__annotations__ = annotations | {"return": str}
     tool.__signature__ = signature  # type: ignore[attr-defined]
     return tool
 

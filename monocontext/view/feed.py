@@ -148,9 +148,7 @@ class ContextFeed:
         name, number, documents = request.text("document"), request.number_or_none("number"), self._text.documents
         if number is not None:
             if number >= documents.count:
-                raise InvalidRequest(
-                    f"there is no document {number:,}: the text has {documents.count:,}, counted from 0"
-                )
+                raise InvalidRequest(f"no document {number:,}: the text has {documents.count:,}, counted from 0")
             return documents.table.document(number)
         if not name:
             return None

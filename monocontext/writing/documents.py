@@ -351,7 +351,6 @@ def _add_changed(
 
 
 def _changed_row(row: DocumentRow, change: Change) -> DocumentRow:
-    """The row of a document after its change."""
     text, metadata = change.text, row.metadata if change.metadata is None else change.metadata
     if text is None:
         return DocumentRow(*row[:-1], metadata)

@@ -129,7 +129,7 @@ def test_places(feed: ContextFeed, context: Monocontext) -> None:
         ({"line": 0}, "line must be at least 1, not 0"),
         ({"line": 10**9}, "the text has no line 1,000,000,000"),
         ({"at": 10**9}, "the text ends before"),
-        ({"number": 5}, "there is no document 5: the text has 5, counted from 0"),
+        ({"number": 5}, "no document 5: the text has 5, counted from 0"),
         ({"at": "x"}, "at must be a whole number of at most 15 digits, not 'x'"),
     ],
 )

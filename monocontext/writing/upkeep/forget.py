@@ -64,20 +64,18 @@ def without_dead_bytes(text: StoredText) -> Manifest:
 def forget_rest(store: Store, root: Manifest, cache_dir: str | os.PathLike[str] | None) -> None:
     """Remove all versions before `root`, which a deletion has committed, and empty a folder of caches. Raises
     `StoreFailure`, with a remedy, if an object that is left may contain the text."""
+    committed = f"{store.url}: the deletion is committed as generation {root.generation}, but"
+    remedy = "run `monocontext gc --older-than 0s`"
     try:
         remaining = _remove_earlier(store, root)
     except MonocontextError as error:
-        raise StoreFailure(
-            f"{store.url}: the deletion is committed as generation {root.generation}, but earlier versions could not "
-            f"be removed ({error}): run `monocontext gc --older-than 0s`"
-        ) from error
+        raise StoreFailure(f"{committed} earlier versions could not be removed ({error}): {remedy}") from error
     if cache_dir is not None:
         DiskCache(cache_dir).clear()
     if remaining:
         raise StoreFailure(
-            f"{store.url}: the deletion is committed as generation {root.generation}, but {len(remaining):,} objects "
-            f"that no version names may contain the text, such as {min(remaining)}: when no other writer runs, run "
-            f"`monocontext gc --older-than 0s`"
+            f"{committed} {len(remaining):,} objects that no version names may contain the text, such as "
+            f"{min(remaining)}: when no other writer runs, {remedy}"
         )
 
 
