@@ -32,10 +32,8 @@ class Passage(_Passage):
 class Passages(list[Passage]):
     """Passages, best first, and what was left unread. Prints one passage a line."""
 
-    unread_frames = 0
-    """The number of unread frames that might hold a better passage."""
     note = ""
-    """Why frames were left unread; empty if none were."""
+    """How many frames that may hold a better passage were left unread, and why; empty if none were."""
 
     def __str__(self) -> str:
         rows = [f"{item.place}: {' '.join(item.text.split())}" for item in self]

@@ -20,7 +20,7 @@ from monocontext.format.documents import Document
 from monocontext.globs import Globs
 from monocontext.records import dataclass, field
 from monocontext.text.search.passages import Passage, Passages
-from monocontext.text.search.scoring import PASSAGE_CHARACTERS, Counts, Floats, Scorer, cut_passages, weigh
+from monocontext.text.search.scoring import PASSAGE_CHARACTERS, Floats, Scorer, cut_passages, weigh
 from monocontext.text.search.term_frames import TermFrames
 from monocontext.text.search.terms import Terms, lower_ascii, parse
 from monocontext.text.source import Span
@@ -73,46 +73,37 @@ class _Search:
         self._best = best
         self._left_bytes = left_bytes
         self._deadline = deadline
+        self._frames = TermFrames(span, terms.scoring)
         self._scorer = Scorer(terms)
-        frames = TermFrames(span, terms.scoring)
-        self._scorer.weights = self._weigh(frames)
-        order = frames.reading_order(self._scorer.weights)
-        self._candidates = frames.candidates
-        self._unread: Counts = frames.numbers[order]
-        """The frames that may hold one of the best passages, in the order in which they are read."""
-        self._highest: Floats = self._scorer.highest(frames.levels[:, order])
-        """The highest possible score of a passage in each of them."""
-        may_be_elsewhere = ~frames.is_known & ~frames.is_known[: terms.phrases].any()
-        self._highest_elsewhere = float(self._scorer.highest(may_be_elsewhere[:, np.newaxis])[0])
-        """The highest possible score of a passage in any other frame."""
+        self._scorer.weights = self._weigh()
 
     def run(self) -> Passages:
         """Read what may hold one of the best passages, as far as the budget goes."""
         unread_frames = self._read_frames() or self._read_elsewhere()
         passages = Passages()
-        for score, start, stop in self._best.in_order():
-            line, document = self._span.line_of(start) + 1, self._best.document_at(start)
-            text = self._span.read(start, stop)
+        for score, start, stop, document in self._best.in_order():
+            line, text = self._span.line_of(start) + 1, self._span.read(start, stop)
             passages.append(Passage(start, stop, line, document.name if document else None, score, text))
             passages[-1].document_line = line - document.first_line if document else None
         if unread_frames:
-            passages.unread_frames = unread_frames
             passages.note = f"the budget ended before {unread_frames:,} frames: max_bytes= and max_seconds= allow more"
         return passages
 
-    def _weigh(self, frames: TermFrames) -> Floats:
+    def _weigh(self) -> Floats:
         """The weights of the terms, by the frames that may hold them. Without filters a small text is read instead."""
-        size, weights = len(self._span), self._scorer.weights
-        if frames.is_known.any():
-            return frames.weigh(max(size / PASSAGE_CHARACTERS, 1.0))
-        if len(weights) == 1 or size > min(_SMALL_CHARACTERS, self._left_bytes):
-            return weights
-        passages, holding = 0, np.zeros(len(weights))
+        size, scorer = len(self._span), self._scorer
+        if self._frames.is_known.any():
+            return self._frames.weigh(max(size / PASSAGE_CHARACTERS, 1.0))
+        if len(scorer.weights) == 1 or size > min(_SMALL_CHARACTERS, self._left_bytes):
+            return scorer.weights
+        passages, holding = 0, np.zeros(len(scorer.weights))
         for window in self._span.windows(eager=True):
-            text = str(lower_ascii(window.data), "utf-8", "surrogatepass")
+            utf8 = lower_ascii(window.data)
+            text = str(utf8, "utf-8", "surrogatepass")
             cuts = cut_passages(text, [0, len(text)])
+            occurrences, _ = scorer.count(text, cuts, scorer.may_hold(utf8))
             passages += len(cuts) - 1
-            holding += self._scorer.holding(text, cuts)
+            holding += np.count_nonzero(occurrences[: len(holding)], axis=1)
         return weigh(passages, holding)
 
     @property
@@ -122,32 +113,28 @@ class _Search:
     def _read_frames(self) -> int:
         """Read frames in waves until no other can hold one of the best passages. Returns how many might, where the
         budget ends or cannot decide."""
+        order = self._frames.reading_order(self._scorer.weights)
+        numbers, highest = self._frames.numbers[order], self._scorer.highest(self._frames.levels[:, order])
         is_vain = False
-        while self._drop_frames():
+        while len(unread := np.flatnonzero(highest > self._best.lowest_score)):
             affordable = max(self._left_bytes // RAW_FRAME_BYTES, 1)
-            if self._is_spent or (is_vain and len(self._unread) > affordable):
-                return len(self._unread)
-            wave = np.flatnonzero(self._highest >= _ALIKE * self._highest.max())[: min(WAVE_FRAMES, affordable)]
-            lowest, wave_of = self._best.lowest_score, copy(self._candidates)
-            assert wave_of is not None  # else no frames are known
-            wave_of.runs = [(number, number + 1) for number in sorted(self._unread[wave].tolist())]
-            for window in self._span.windows(eager=True, only=wave_of):
+            if self._is_spent or (is_vain and len(unread) > affordable):
+                return len(unread)
+            wave = unread[highest[unread] >= _ALIKE * highest.max()][: min(WAVE_FRAMES, affordable)]
+            lowest, candidates = self._best.lowest_score, copy(self._frames.known[0])  # to locate other frames
+            candidates.runs = [(number, number + 1) for number in sorted(numbers[wave].tolist())]
+            for window in self._span.windows(eager=True, only=candidates):
                 self._score_window(window)
-            self._unread, self._highest = np.delete(self._unread, wave), np.delete(self._highest, wave)
+            highest[wave] = 0.0  # they have no further passage
             is_vain = len(wave) == WAVE_FRAMES and 0 < self._best.lowest_score <= lowest
         return 0
-
-    def _drop_frames(self) -> bool:
-        """Drop the unread frames that cannot hold one of the best passages. Returns whether any remain."""
-        remain = self._highest > self._best.lowest_score
-        self._unread, self._highest = self._unread[remain], self._highest[remain]
-        return bool(remain.any())
 
     def _read_elsewhere(self) -> int:
         """Read the text in its order, while frames that filters did not list may hold one of the best passages. Returns
         about how many might, where the budget ends."""
-        for window in self._span.windows() if self._highest_elsewhere else ():
-            if self._highest_elsewhere <= self._best.lowest_score:
+        [highest] = self._scorer.highest(~self._frames.is_known[:, np.newaxis])
+        for window in self._span.windows() if highest else ():
+            if highest <= self._best.lowest_score:
                 break
             if self._is_spent:
                 return -(-(self._span.stop - window.start) // RAW_FRAME_BYTES)
@@ -169,11 +156,11 @@ class _Search:
         text = str(utf8, "utf-8", "surrogatepass")
         before = span.read(start - 1, start) if start and scorer.begins(text) else ""
         offset = start - len(before)  # the character of the span at which `before` begins
-        edges = {start - offset, stop - offset, *(edge - offset for edge in best.edges(start, stop))}
-        cuts = cut_passages(before + text, sorted(edges))
+        edges = best.documents.edges(start, stop) if best.documents is not None else ()
+        cuts = cut_passages(before + text, sorted({edge - offset for edge in (start, *edges, stop)}))
         scores = scorer.score(before + text, cuts, may_hold)
         for number in np.flatnonzero(scores > best.lowest_score).tolist():
-            best.add(_Scored(float(scores[number]), offset + cuts[number], offset + cuts[number + 1]))
+            best.add(float(scores[number]), offset + cuts[number], offset + cuts[number + 1])
 
 
 class _Scored(NamedTuple):
@@ -182,6 +169,7 @@ class _Scored(NamedTuple):
     score: float
     start: int
     stop: int
+    document: Document | None
 
 
 @dataclass(slots=True)
@@ -202,21 +190,14 @@ class _BestPassages:
     _best: dict[int | None, _Scored] = field(default_factory=dict)
     """The best passages, by their first character; with `per_document`, by the number of their document."""
 
-    def document_at(self, character: int) -> Document | None:
-        return self.documents.at(character) if self.documents is not None else None
-
-    def edges(self, start: int, stop: int) -> list[int]:
-        """The characters in [start, stop) at which documents begin and end."""
-        return [*self.documents.edges(start, stop)] if self.documents is not None else []
-
-    def add(self, passage: _Scored) -> None:
+    def add(self, score: float, start: int, stop: int) -> None:
         """Keep a passage if it is one of the best, and begins where it may. Of equal passages, the first one stays."""
-        document = self.document_at(passage.start)
-        if passage.score <= self.lowest_score or not (self.names.select(document.name) if document else self.between):
+        document = self.documents.at(start) if self.documents is not None else None
+        if score <= self.lowest_score or not (self.names.select(document.name) if document else self.between):
             return
-        key = passage.start if not self.per_document else document.number if document else None
-        if key not in self._best or passage.score > self._best[key].score:
-            self._best[key] = passage
+        key = start if not self.per_document else document.number if document else None
+        if key not in self._best or score > self._best[key].score:
+            self._best[key] = _Scored(score, start, stop, document)
         if len(self._best) > self.k:
             del self._best[min(self._best, key=lambda key: (self._best[key].score, -self._best[key].start))]
         if len(self._best) == self.k:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import chain, pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +54,6 @@ class Scorer:
         """The weights of the scoring terms. The caller sets them when it knows how rare the terms are."""
         self._phrases = terms.phrases
         self._terms = (*terms.scoring, *terms.without)
-        self._needles = [term.needle.encode("utf-8", "surrogatepass") for term in self._terms]
         self.crosses_lines = any(" " in term.text for term in self._terms)
         """Whether a term may go on in the next line."""
         self.reach = 32 + 2 * max(len(term.text) for term in self._terms)
@@ -63,34 +61,27 @@ class Scorer:
 
     def may_hold(self, utf8: bytes) -> Flags:
         """For each term, whether a text may hold it. Much faster than a search for the term."""
-        return np.array([find(utf8, needle) >= 0 for needle in self._needles])
+        return np.array([find(utf8, term.needle) >= 0 for term in self._terms])
 
     def begins(self, text: str) -> bool:
         """Whether a term matches at the first character of a text."""
         return any(term.pattern.match(text) for term in self._terms)
 
-    def highest(self, levels: NDArray[Any]) -> Floats:
+    def highest(self, levels: Counts | Flags) -> Floats:
         """The highest possible scores of passages, given by term and passage whether the term may be there (not 0)."""
         held = levels[: len(self.weights)] > 0
-        return self._add(_score_occurrences(held * _MOST_COUNTED) + _BONUS * held * (held.sum(0) > 1), held)
+        return self._sum(held * _MOST_COUNTED, np.where(held & (held.sum(0) > 1), 0.0, np.inf))
 
     def score(self, text: str, cuts: Sequence[int], may_hold: Flags) -> Floats:
         """The scores of the passages between `cuts`; 0 for those that lack a phrase, or have an excluded term.
 
         A term counts in the passage in which it begins. `text` goes on after the last passage where a term does.
         """
-        occurrences, gaps = self._count(text, cuts, may_hold)
+        occurrences, gaps = self.count(text, cuts, may_hold)
         scoring, without = np.split(occurrences, [len(self.weights)])
-        bonus = _BONUS / (1 + gaps[: len(scoring)] / _NEAR_CHARACTERS)
-        return self._add(_score_occurrences(scoring) + bonus, scoring) * ~without.any(0)
+        return self._sum(scoring, gaps[: len(scoring)]) * ~without.any(0)
 
-    def holding(self, text: str, cuts: Sequence[int]) -> Counts:
-        """How many of the passages between `cuts` hold each scoring term."""
-        occurrences, _ = self._count(text, cuts, np.ones(len(self._terms), np.bool_))
-        result: Counts = np.count_nonzero(occurrences[: len(self.weights)], axis=1)
-        return result
-
-    def _count(self, text: str, cuts: Sequence[int], may_hold: Flags) -> tuple[Counts, Floats]:
+    def count(self, text: str, cuts: Sequence[int], may_hold: Flags) -> tuple[Counts, Floats]:
         """For each term and passage, how many occurrences begin there, and the fewest characters from the beginning of
         one to that of a neighbour, an occurrence of another term; infinite without a neighbour."""
         starts = [
@@ -102,21 +93,15 @@ class Scorer:
         offsets, terms = offsets[order], np.repeat(np.arange(len(starts)), [*map(len, starts)])[order]
         columns = np.searchsorted(cuts, offsets, "right") - 1
         shape = len(starts), len(cuts)  # the last column is for terms that begin after the passages
-        cells = terms * len(cuts) + columns
-        gaps = np.full(shape[0] * shape[1], np.inf)
-        are_near = (terms[1:] != terms[:-1]) & (columns[1:] == columns[:-1])
-        for neighbours in (cells[1:], cells[:-1]):
-            np.minimum.at(gaps, neighbours[are_near], np.diff(offsets)[are_near])
-        occurrences = np.bincount(cells, minlength=gaps.size)
-        return occurrences.reshape(shape)[:, :-1], gaps.reshape(shape)[:, :-1]
+        occurrences, gaps = np.zeros(shape, np.intp), np.full(shape, np.inf)
+        np.add.at(occurrences, (terms, columns), 1)
+        [before] = np.nonzero((terms[1:] != terms[:-1]) & (columns[1:] == columns[:-1]))
+        for neighbour in (before, before + 1):
+            np.minimum.at(gaps, (terms[neighbour], columns[neighbour]), np.diff(offsets)[before])
+        return occurrences[:, :-1], gaps[:, :-1]
 
-    def _add(self, scores: Floats, held: NDArray[Any]) -> Floats:
-        """The weighted sums of the scores of terms; 0 for passages that lack a phrase."""
-        sums: Floats = np.round((self.weights[:, np.newaxis] * scores).sum(0), _DIGITS)
-        return sums * held[: self._phrases].all(0)
-
-
-def _score_occurrences(occurrences: Counts) -> Floats:
-    """The scores of so many occurrences of a term of weight 1."""
-    counted = np.minimum(occurrences, _MOST_COUNTED)
-    return counted * (_K1 + 1) / (counted + _K1)
+    def _sum(self, occurrences: Counts, gaps: Floats) -> Floats:
+        """The scores of passages, given `count` of the scoring terms; 0 for passages that lack a phrase."""
+        counted = np.minimum(occurrences, _MOST_COUNTED)
+        scores = counted * (_K1 + 1) / (counted + _K1) + _BONUS / (1 + gaps / _NEAR_CHARACTERS)
+        return np.round(self.weights @ scores, _DIGITS) * occurrences[: self._phrases].all(0)

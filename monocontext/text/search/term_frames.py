@@ -33,12 +33,11 @@ class TermFrames:
         queries = [_queries(term) for term in terms]
         span.holding(All(tuple(chain.from_iterable(queries))))  # requests all rows at once
         answers = [[span.holding(query) for query in of_term] for of_term in queries]
-        known = [answer for answer, *_ in answers if answer is not None]
-        self.candidates = known[0] if known else None
-        """An answer of the filters, which locates frames; None if they know no term."""
-        self.numbers = np.unique(np.concatenate([np.empty(0, np.intp), *map(_numbers, known)]))
+        self.known = [may_hold for may_hold, *_ in answers if may_hold is not None]
+        """The frames of each term that filters know."""
+        self.numbers = np.unique(np.concatenate([_numbers(may_hold) for may_hold, *_ in answers]))
         """The frames that may hold a known term, in the order of the text."""
-        self.is_known = np.array([answer is not None for answer, *_ in answers])
+        self.is_known = np.array([may_hold is not None for may_hold, *_ in answers])
         """Whether the filters tell the frames of a term: they have no rows for two letters, and list no common term."""
         self.levels: Counts = np.ones((len(terms), len(self.numbers)), np.intp)
         """For each term and frame: 0 if the term is not in it, 1 if it may be, n + 1 if it may be `LEVELS[n - 1]` times
@@ -47,8 +46,7 @@ class TermFrames:
             if may_hold is not None:
                 levels[:] = np.isin(self.numbers, _numbers(may_hold))
                 for level, answer in enumerate(often, 2):
-                    if answer is not None:
-                        levels[(levels > 0) & np.isin(self.numbers, _numbers(answer))] = level
+                    levels[(levels > 0) & np.isin(self.numbers, _numbers(answer))] = level
 
     def weigh(self, passages: float) -> Floats:
         """The estimated weights of the terms in a text of so many passages."""
@@ -67,6 +65,6 @@ def _queries(term: Term) -> list[Query]:
     return [term.query, *(All((term.query, FrequencyQuery(term.words, level))) for level in levels)]
 
 
-def _numbers(candidates: Candidates) -> Counts:
-    """The numbers of the candidate frames."""
-    return np.fromiter(chain.from_iterable(starmap(range, candidates.runs)), np.intp)
+def _numbers(candidates: Candidates | None) -> Counts:
+    """The numbers of the candidate frames; none where filters cannot tell."""
+    return np.fromiter(chain.from_iterable(starmap(range, candidates.runs if candidates else ())), np.intp)

@@ -49,10 +49,10 @@ class Term:
     """The folded words under which search filters may count the term."""
 
     @property
-    def needle(self) -> str:
+    def needle(self) -> bytes:
         """A part of every match; empty where letters beside ASCII have cases."""
         has_cases = any(letter.lower() != letter.upper() for letter in self.query.text if not letter.isascii())
-        return "" if has_cases else self.query.text.lower()
+        return b"" if has_cases else lower_ascii(self.query.text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,8 +132,7 @@ def test_without_filters_it_reads_from_the_beginning_and_says_so(large: str) -> 
     _, context = opened(large, filters=False)
     ranking = context.search("rotate credentials", max_bytes=len(large) // 4)
     assert [item.text.count("credentials") for item in ranking] == [1]
-    assert ranking.unread_frames == 18
-    assert "the budget ended" in str(ranking)
+    assert "the budget ended before 18 frames" in str(ranking)
     assert len(context.search("rotate credentials", max_bytes=1 << 30)) == 2
 
 
@@ -141,7 +140,6 @@ def test_a_budget_says_what_was_left() -> None:
     text = "".join(f"needle{n % 3} stands in line {n} with falcon{n}\n" for n in range(100_000))
     _, context = opened(text)
     ranking = context.search("needle1 falcon777", max_bytes=10_000)
-    assert ranking.unread_frames >= 1
     assert "max_bytes=" in ranking.note
 
 
@@ -152,14 +150,14 @@ def common(characters: int) -> str:
 
 def test_words_in_all_frames_are_read_no_further_than_the_budget() -> None:
     store, context = opened(common(8_000_000), frame_bytes=1 << 16)
-    assert context.search("falcon river", max_bytes=800_000).unread_frames
+    assert context.search("falcon river", max_bytes=800_000).note
     assert store.bytes_read < 1_200_000
 
 
 def test_a_budget_that_cannot_decide_is_not_spent_in_vain() -> None:
     store, context = opened(common(12_000_000), frame_bytes=1 << 14)
     result = context.search("falcon river", k=1, max_bytes=8 << 20)
-    assert (result.unread_frames > 0, len(result)) == (True, 1)
+    assert (bool(result.note), len(result)) == (True, 1)
     assert store.bytes_read < 4 << 20
 
 
