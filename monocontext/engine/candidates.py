@@ -115,10 +115,6 @@ class Candidates:
         result.runs, result._stats = runs, SearchStats()
         return result
 
-    def number_at(self, character: int) -> int:
-        """The number of the frame that holds a character."""
-        return self._locate(self._to_stored(character)).number
-
     def record_match(self, character: int) -> None:
         """Record that a match begins at this character. Called in the order of the text, or backwards."""
         character = self._to_stored(character)

@@ -292,8 +292,7 @@ class ReadAhead:
         """Drop the plans that are guesses, or those that are announced, and their requests that have not started."""
         self.plans = [plan for plan in self.plans if plan.is_guess != guesses]
         dropped = (Priority.SEQUENTIAL,) if guesses else (Priority.LITERAL_HINT, Priority.COMPUTED_HINT)
-        kept = [request for request in self._requests if request.is_started or request.priority not in dropped]
-        self._requests = kept
+        self._requests = [item for item in self._requests if item.is_started or item.priority not in dropped]
 
 
 def _within(route: Route, most_bytes: int) -> Route:

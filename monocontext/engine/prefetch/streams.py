@@ -19,9 +19,8 @@ MOST_STREAMS = 16  # a loop that zips eight logs has eight, and other reads in b
 MOST_AHEAD = 32  # the most reads that one stream is ahead
 _MOST_SINGLE = 16  # the most reads outside of streams that are remembered: two of them and a third make a stride
 
-Prefetch = Literal[
-    "all", "code", "history", "off"
-]  # read ahead what code announces, what earlier reads suggest, or both
+Prefetch = Literal["all", "code", "history", "off"]
+"""What is read ahead: what code announces, what earlier reads (the history) suggest, or both."""
 
 
 @dataclass(frozen=True, slots=True)

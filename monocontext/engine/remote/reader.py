@@ -178,8 +178,8 @@ class ServedReader:
 
     def _narrow(self, what: str, start: int, stop: int, query: Query | None, **fields: Any) -> Candidates | None:
         """The candidates of a query; None if any frame may hold it, or if it is too long to be sent."""
-        row = _query_row(query)
-        if stop <= start or row is None:
+        row = wire.query_row(query) if query is not None and start < stop else None
+        if row is None or len(json.dumps(row)) > wire.MAX_REQUEST_BYTES // 2:  # filters do not help with that many
             return None
         return self._ask_candidates(what, start, stop, query=row, **fields)
 
@@ -325,9 +325,3 @@ class _ServedDocuments(DocumentTable):
         header, _ = self._ask("documents", name=name)
         number: int | None = header["number"]
         return number
-
-
-def _query_row(query: Query | None) -> Any:
-    """A query as JSON; None if there is none, or if it has thousands of literals, for which filters do not help."""
-    row = wire.query_row(query)
-    return row if len(json.dumps(row)) <= wire.MAX_REQUEST_BYTES // 2 else None

@@ -122,11 +122,9 @@ def page_of(row: Sequence[int]) -> DocumentPageRef:
 # -- queries -----------------------------------------------------------------------------------------------------------
 
 
-def query_row(query: Query | None) -> Any:
-    """A query as a JSON value: null, or a list whose first item is "literal", "often", "all" or "any"."""
+def query_row(query: Query) -> list[Any]:
+    """The row of a query, whose first item is "literal", "often", "all" or "any"."""
     match query:
-        case None:
-            return None
         case Literal():
             return ["literal", query.text[:MAX_LITERAL], query.flags, query.earliest, query.latest]
         case FrequencyQuery():
@@ -137,25 +135,16 @@ def query_row(query: Query | None) -> Any:
             return ["any", [query_row(item) for item in queries]]
 
 
-def query_of(row: Any, depth: int = 0) -> Query | None:
+def query_of(row: Any, depth: int = 0) -> Query:
     """The query of a `query_row`. Raises `BadRequest`."""
     match row:
-        case None if depth == 0:
-            return None
         case ["literal", str(text), int(flags), int(earliest), int(latest)] if len(text) <= MAX_LITERAL:
             return Literal(text, flags, earliest, latest)
         case ["often", [str(), *_] as words, int(level)] if all(isinstance(word, str) for word in words):
             if 0 <= level < len(LEVELS):
                 return FrequencyQuery(tuple(words), level)
         case ["all", [_, *_] as rows] if depth < _MAX_DEPTH:
-            return All(tuple(_inner(row, depth) for row in rows))
+            return All(tuple(query_of(row, depth + 1) for row in rows))
         case ["any", [_, *_] as rows] if depth < _MAX_DEPTH:
-            return AnyOf(tuple(_inner(row, depth) for row in rows))
+            return AnyOf(tuple(query_of(row, depth + 1) for row in rows))
     raise BadRequest(f"expected a query, found {_shown(row)}")
-
-
-def _inner(row: Any, depth: int) -> Query:
-    query = query_of(row, depth + 1)
-    if query is None:
-        raise BadRequest("a nested query must not be null")
-    return query
