@@ -13,6 +13,7 @@ from typing import Any
 from rlm.errors import LLMError
 from rlm.models.endpoint_errors import WRONG_URL, CallTarget, EndpointError, ErrorReport, one_line, read_error_event
 
+_MOST_BYTES = 256 << 20  # far more than a model writes
 _HEAD_BYTES = 8  # enough to distinguish a stream from JSON and from a web page
 _SHOWN_CHARACTERS = 100  # the part of a body that an error quotes
 _MARGIN = b"\xef\xbb\xbf \t\r\n"  # a byte order mark and spaces, which may stand before the body
@@ -31,7 +32,7 @@ class BodyPart:
 def read_body(chunks: Iterable[bytes], target: CallTarget, timeout_seconds: float) -> Iterator[BodyPart]:
     """Yield the parts of a body that arrives in `chunks`. Raises EndpointError for an event named `error`; LLMError for
     a web page or anything else but JSON or events, and when only comments arrive for `timeout_seconds`."""
-    pieces = iter(chunks)
+    pieces = _limit_size(chunks, target)
     start = b""
     for piece in pieces:
         start = (start + piece).lstrip(_MARGIN)
@@ -54,6 +55,16 @@ def read_text(text: str) -> str:
     if title and title[1].strip():
         return one_line(title[1])
     return one_line(re.sub(r"<(script|style)\b.*?</\1>|<[^>]*>", " ", text[:20_000], flags=re.IGNORECASE | re.DOTALL))
+
+
+def _limit_size(chunks: Iterable[bytes], target: CallTarget) -> Iterator[bytes]:
+    """Yield the chunks. Raises LLMError when a body is too large for one of a model: no timeout ends an endless one."""
+    size = 0
+    for chunk in chunks:
+        size += len(chunk)
+        if size > _MOST_BYTES:
+            raise LLMError(f"{target}: the answer has more than {_MOST_BYTES >> 20} MiB ({WRONG_URL})")
+        yield chunk
 
 
 def _read_stream(pieces: Iterable[bytes], target: CallTarget, timeout_seconds: float) -> Iterator[BodyPart]:

@@ -125,3 +125,12 @@ def test_a_run_out_of_time_ends_a_call_that_only_thinks(server: Server, models: 
     server.sent = answer
     with pytest.raises(BudgetSpent, match="broken off: max_seconds"):
         gate.ask(models["chat"], ASK)
+
+
+@pytest.mark.parametrize("begin", [b'{"a": "', b"data: "])
+def test_a_body_without_an_end_is_one_line(begin: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rlm.models.wire._MOST_BYTES", 1 << 20)
+    pieces = (begin if number == 0 else b"x" * 1000 for number in range(10_000))
+    with pytest.raises(LLMError, match="the answer has more than 1 MiB"):
+        list(read_body(pieces, CallTarget("m", "http://x/v1"), timeout_seconds=60))
+    assert next(pieces, None), "the body was read to its end"
