@@ -185,7 +185,6 @@ class StoredDocuments(DocumentTable):
         return None
 
     def _page_item(self, number: int) -> FetchItem:
-        """The item to fetch for a page."""
         refs = self.page_refs
         ref, before = refs[number], refs[number - 1] if number else None
         return FetchItem(
@@ -195,7 +194,6 @@ class StoredDocuments(DocumentTable):
 
 
 def _bucket_item(table: NameTableRef, bucket: int) -> FetchItem:
-    """The item to fetch for a bucket of a table of names."""
     size = bucket_bytes(table)
 
     def decode(body: memoryview) -> CachedBytes:

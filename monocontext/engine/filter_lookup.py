@@ -314,7 +314,6 @@ def _read_rows(wanted: Iterable[tuple[FilterLayout, int]], get_loaded: GetLoaded
 
 
 def _block_item(layout: FilterLayout, block: int) -> FetchItem:
-    """The item to fetch for a block of a filter."""
     key, offset, size = layout.address(block)
 
     def decode(body: memoryview) -> CachedBytes:

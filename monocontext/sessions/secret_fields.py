@@ -187,9 +187,8 @@ def _find_bare(field: _Field) -> list[Span]:
     if is_type or is_code(value.partition(",")[0]):
         return []
     is_number = field.is_password and field.separator == ":" and value.isdecimal() and len(value) >= 6  # in JSON
-    return (
-        [(match.start(), match.start() + len(value))] if is_number or _is_bare_secret(value, field, fills_line) else []
-    )
+    is_value_secret = is_number or _is_bare_secret(value, field, fills_line)
+    return [(match.start(), match.start() + len(value))] if is_value_secret else []
 
 
 _FINDERS: tuple[Finder, ...] = (_find_quoted, _find_listed, _find_in_prose, _find_on_lines, _find_bare)

@@ -130,9 +130,8 @@ def key_part(name: str, kind: str = "name") -> str:
     if part.startswith("."):
         part = "%2E" + part[1:]
     if len(part) > _MOST_NAME_BYTES:
-        raise InvalidUrl(
-            f"the {kind} {name[:40]!r}... takes {len(part):,} bytes in a key, more than {_MOST_NAME_BYTES}"
-        )
+        problem = f"takes {len(part):,} bytes in a key, more than {_MOST_NAME_BYTES}"
+        raise InvalidUrl(f"the {kind} {name[:40]!r}... {problem}")
     return part
 
 

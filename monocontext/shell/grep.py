@@ -131,7 +131,6 @@ class _Search:
                     yield f"{name}:{count}" if style.has_names else str(count)
 
     def _select(self, target: _Target) -> Iterator[Line]:
-        """The lines of a target that are selected."""
         text, query, shown = target.files.text, self._query, target.shown
         ranges = [(0, len(text))] if shown is None else ranges_of(record for _, record in shown.values())
         file_at, inverts = partial(target.file_at, query), query.has("invert-match")

@@ -228,5 +228,4 @@ def is_within(url: str | os.PathLike[str], place: str | os.PathLike[str]) -> boo
 
 
 def _path_is_within(path: str, folder: str) -> bool:
-    """Whether a real path is `folder` or below it."""
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)

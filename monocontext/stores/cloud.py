@@ -193,7 +193,6 @@ class CloudStore(StoreBase):
 
     @contextmanager
     def _translate_errors(self, url: str, if_match: str | None = None) -> Iterator[None]:
-        """Translate errors of obstore into errors of monocontext."""
         _check_process(url)
         try:
             yield
