@@ -35,7 +35,10 @@ class WrittenAnswer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WrittenAnswers:
-    """Finds the answers that replies give in words. Runs no code of the model, but looks up and formats variables."""
+    """Finds the answers that replies give in words, and looks up the variables that they name.
+
+    `read` never runs code of the model; `find_forced` does, for an answer that is code in the reply to the last call.
+    """
 
     runner: Runner  # has the variables that an answer may name
     tools: Collection[str]  # the names of the custom tools
@@ -50,6 +53,7 @@ class WrittenAnswers:
         if fault := faults.explain_final(final, known_names, is_alone, seen):
             return WrittenAnswer(None, f"Answer refused: {fault}")
         name = final.variable
+        # FINAL gives the value of a variable as it is; only FINAL_VAR explains that there is no such variable.
         if name and (final.is_name or name in known_names):
             result = self.runner.run(f"FINAL({name}) if {name!r} in globals() else FINAL_VAR({name!r})")
             return WrittenAnswer(result.final_answer, None if result.final_answer else result.stderr.strip())
@@ -60,7 +64,8 @@ class WrittenAnswers:
         return WrittenAnswer(final.text, None)
 
     def find_forced(self, parsed: ParsedReply, step: Step, has_raised: bool) -> str | None:
-        """The answer in the reply to the last call, else its words; None without any. `has_raised`: its code has."""
+        """The answer in the reply to the last call, else its words; None if there are none.
+        `has_raised`: whether its code raised."""
         if parsed.fault in _NO_ANSWER:
             return parsed.own_text.strip()
         for reading in _readings(parsed, step.reply.thinking):
@@ -68,8 +73,9 @@ class WrittenAnswers:
             if final is None:
                 continue
             is_alone = not has_raised and final.stands_alone(reading.own_text, step.reply.thinking)
+            may_be_code = is_alone and not parsed.fault
             answer = self.read(final, step.prompt, is_alone).answer
-            if answer is None and is_alone and not parsed.fault:
+            if answer is None and may_be_code:
                 answer = self._evaluate(final)
             answer = answer or _words_around(final, reading.own_text)
             if answer:

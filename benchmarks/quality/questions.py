@@ -59,7 +59,7 @@ def normalise(text: str) -> str:
 
 
 def _members(text: str) -> frozenset[str]:
-    """The normalised members of a list with commas, semicolons or lines between them."""
+    """The normalised members of a list that is separated by commas, semicolons or newlines."""
     return frozenset(filter(None, (normalise(part) for part in re.split(r"[,;\n]", text))))
 
 

@@ -66,7 +66,7 @@ def prompt(context: Texts) -> Prompt:
 
 
 def arguments(context: Texts) -> dict[str, Any]:
-    """Keyword arguments of `rlm.RLM` that give its code `context` (no GET). Put setup code of your own after this."""
+    """Keyword arguments of `rlm.RLM` that give its code `context` (no GET). Append your own code to `setup_code`."""
     return {
         "custom_tools": {_NAME: {"tool": context, "description": _describe(context)}},
         "custom_sub_tools": {},  # children get their own prompt, not the whole text

@@ -259,12 +259,12 @@ def shape_of(row: Phrase | Piece) -> Shape:
 
 
 def _token_shapes() -> Iterator[tuple[str, Shape | None]]:
-    """The shapes of tokens by the texts that they begin with; None for a private key in DER."""
+    """The shapes of tokens by their prefixes; None for a private key in DER."""
     for table, group in ((TOKENS, "?P<rest>"), (STRUCTURES, "?:")):
-        for rest, providers in table.items():
-            for provider, *beginnings in map(str.split, providers.split(" | ")):
-                shape = Shape(provider, f"(?:{_any_word(beginnings)})({group}{rest})")
-                yield from ((beginning, shape) for beginning in beginnings)
+        for row in table:
+            for provider, prefixes in row.prefixes.items():
+                shape = Shape(provider, f"(?:{_any_word(prefixes.split())})({group}{row.rest})")
+                yield from ((prefix, shape) for prefix in prefixes.split())
     yield from ((beginning, None) for beginning in KEY_BEGINNINGS)
 
 
@@ -280,7 +280,7 @@ def _any_word(words: Iterable[str]) -> str:
 
 
 _TOKENS = WordFinder(_token_shapes(), r"(?<![A-Za-z0-9])")
-_PIECES = WordFinder((piece, shape_of(row)) for row in PIECES for piece in row.pieces.split())
+_PIECES = WordFinder((piece, shape_of(row)) for row in PIECES for piece in row.pieces)
 _SHAPELESS = [(row.provider, re.compile(row.pattern)) for row in SHAPELESS]
 _WORDS = WordFinder(_word_shapes())
 _ASCII_WORDS = WordFinder(row for row in _word_shapes() if row[0].isascii())

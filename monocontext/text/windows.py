@@ -77,7 +77,7 @@ class Window:
         return frame.text
 
     def encode(self, needle: str) -> Any:
-        """A needle as this window has its data: in UTF-8 or as a `str`."""
+        """The needle in the type of this window's data: UTF-8 bytes or `str`."""
         return needle if isinstance(self.data, str) else needle.encode("utf-8", "surrogatepass")
 
 

@@ -107,7 +107,8 @@ def _raise_in(thread: int | None, exception: type[BaseException], *, instead_of:
 def _clear_async_flag(withdraw_from: int | None = None) -> None:
     """Clear CPython's flag for a pending exception, by raising one in this thread and catching it: only a delivered
     exception clears it. While it is set, every thread looks for an exception at every step, and on CPython 3.11 no
-    traced call (debugger, coverage) begins: nothing is called between withdrawing and raising."""
+    traced call (debugger, coverage) can begin, so nothing may be called between withdrawing one and raising the next.
+    `withdraw_from`: the thread whose pending exception is withdrawn."""
     with suppress(CellTimeout):
         _raise_in(threading.get_ident(), CellTimeout, instead_of=withdraw_from)
         for _ in range(1_000):  # each step gives CPython a chance to raise it here

@@ -123,7 +123,7 @@ def partial_of(path: Path) -> Path:
 
 
 def iteration_line(step: Step, usage: Usage) -> dict[str, Any]:
-    """The line of one step. `usage`: of the run up to this step."""
+    """The record of one step. `usage`: the totals of the run, this step included."""
     return {
         "type": "iteration", "iteration": step.iteration, "prompt": [dict(message) for message in step.prompt],
         "code_blocks": [{"code": cell.code, "result": _result(cell)} for cell in step.cells],

@@ -106,7 +106,7 @@ class ReaderServer:
         raise _unknown_what(fields, "text", "frame", "pass")
 
     def _pass(self, fields: dict[str, Any]) -> bytes:
-        """The next frames of a pass, at least one if there is one, of about as many bytes as it asks for."""
+        """The next frames of a pass, at least one if there is one, of about as many bytes as the request asks for."""
         reader = self._reader
         start, stop = self._range(fields, _LARGEST)
         size_bytes = wire.check_int(fields, "bytes", 1, wire.MAX_BATCH_BYTES)

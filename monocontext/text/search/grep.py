@@ -1,4 +1,4 @@
-r"""Find the lines of a text that a pattern matches, in order, as grep does: `Monocontext.grep`.
+"""Find the lines of a text that a pattern matches, in order, as grep does: `Monocontext.grep`.
 
 The text is read in windows of about a frame. Search filters tell in which frames a match may begin. The frames between
 these are skipped, except for a line that reaches into them and may match.
@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from monocontext.engine.candidates import Candidates
+from monocontext.engine.candidates import Candidates, Region
 from monocontext.errors import ContextTooLarge
 from monocontext.records import dataclass
 from monocontext.text import regex
@@ -61,19 +61,19 @@ def grep(
 
     Raises `ContextTooLarge` for a hit in a line of more than `limit` characters. GETs are those of `Monocontext.grep`.
     """
-    part, number = _lines_from(span, first, stop)
-    lines = _LinePass(part, linewise, limit, part.start - span.start, number, is_bounded=max_hits is not None)
-    yield from islice(lines.hits(), max_hits)
+    lines, lines_before = _lines_from(span, first, stop)
+    search = _LinePass(lines, linewise, limit, lines.start - span.start, lines_before, is_bounded=max_hits is not None)
+    yield from islice(search.hits(), max_hits)
 
 
 def _lines_from(span: Span, first: int, stop: int | None) -> tuple[Span, int]:
     """A span of the lines that begin in [first, stop), and the number of lines before it."""
-    number = _line_after(span, first)
-    start = span.line_start(number)
+    lines_before = _line_after(span, first)
+    start = span.line_start(lines_before)
     if stop is None:
-        return Span(span.source, span.start + start, span.stop), number
+        return Span(span.source, span.start + start, span.stop), lines_before
     end = span.line_start(_line_after(span, stop)) if stop > start else start
-    return span.between(start, end), number
+    return span.between(start, end), lines_before
 
 
 def _line_after(span: Span, character: int) -> int:
@@ -128,25 +128,34 @@ class _OpenLine:
 
 
 class _LinePass:
-    """One pass over the lines of a span. Offsets are the span's; lines count from 0 at its beginning."""
+    """One pass over the lines of a span. Offsets are the span's; lines count from 0 at its beginning.
 
-    def __init__(self, span: Span, linewise: Linewise, limit: int, offset: int, number: int, is_bounded: bool):
-        """`offset` and `number`: characters and lines of the whole text before the span."""
+    `_read_until` is the character after the last window that was searched. Three states are possible there:
+
+    | state | `_is_inside_line` | `_open_line` |
+    |---|---|---|
+    | at the beginning of a line | False | None |
+    | inside a line that is kept from its beginning on, and searched when it is complete | True | that line |
+    | inside a line whose beginning was skipped, or that was searched as a long line | True | None |
+    """
+
+    def __init__(
+        self, span: Span, linewise: Linewise, limit: int, characters_before: int, lines_before: int, is_bounded: bool
+    ):
+        """`characters_before`, `lines_before`: of the whole text before the span."""
         self._span = span
         self._linewise = linewise
         self._limit = limit
-        self._offset = offset
-        self._first_number = number + 1
+        self._characters_before = characters_before
+        self._first_number = lines_before + 1
         self._is_bounded = is_bounded
         self._candidates: Candidates | None = None
+        self._regions: Iterator[Region] = iter(())
         self._next_line = 0
-        """The first character of the next line to search, where a search of windows begins."""
+        """Every line that begins before this character was searched."""
         self._read_until = 0
-        """The character after the last window that was searched."""
-        self._is_inside = False
-        """Whether `_read_until` is inside a line."""
+        self._is_inside_line = False
         self._open_line: _OpenLine | None = None
-        """That line, if its beginning was read."""
 
     def hits(self) -> Iterator[Hit]:
         is_at_end = False
@@ -155,22 +164,24 @@ class _LinePass:
 
     def _search_windows(self) -> Generator[Hit, None, bool]:
         """Search the lines from `_next_line` on. Returns False if it ends after a long line, with more to search."""
-        span, offset = self._span, self._next_line
-        only = self._candidates = span.candidates(self._linewise.query, offset, None, within_line=True)
-        is_eager = only is not None and only.frame_count <= EAGER_FRAMES and not self._is_bounded
-        self._read_until, self._is_inside, self._open_line = offset, False, None
-        regions = iter(()) if only is None else only.regions()
-        for block in self._blocks(span.windows(offset, None, eager=is_eager, only=only, is_search=True)):
+        span = self._span
+        start = self._read_until = self._next_line
+        self._is_inside_line = False
+        self._open_line = None
+        candidates = self._candidates = span.candidates(self._linewise.query, start, None, within_line=True)
+        self._regions = iter(()) if candidates is None else candidates.regions()
+        is_eager = candidates is not None and candidates.frame_count <= EAGER_FRAMES and not self._is_bounded
+        for block in self._blocks(span.windows(start, None, eager=is_eager, only=candidates, is_search=True)):
             if block.start > self._read_until:
                 yield from self._skip_frames()
-                region = next((region for region in regions if region.start - span.start >= block.start), None)
-                self._is_inside = region is None or not region.begins_line
+                region = self._region_at(block.start)
+                self._is_inside_line = region is None or not region.begins_line
             yield from self._search_block(block)
             self._read_until = block.stop
             if self._open_line and self._open_line.size > LONG_LINE:
                 yield from self._search_long_line(self._open_line.block, self._open_line.position)
                 return False
-        if self._open_line and only is not None and self._read_until < len(span):
+        if self._open_line and candidates is not None and self._read_until < len(span):
             yield from self._skip_frames()
         elif self._open_line:
             yield from self._finish_line()
@@ -196,27 +207,28 @@ class _LinePass:
     def _search_block(self, block: _Block) -> Iterator[Hit]:
         data = block.data
         low = 0
-        if self._is_inside or block.start < self._next_line:
+        if self._is_inside_line or block.start < self._next_line:
             low = block.head or len(data)
             yield from self._continue_line(block, data[:low])
         if block.tail > low:
-            number: int | None = None
+            first_number: int | None = None  # the number of the first line in this part
             # This loop repeats `_hit` inline, since a frequent word has millions of hits.
             shift, limit, candidates = self._span.start, self._limit, self._candidates
-            for start, before, line, match in self._linewise.hits(block.window, low, block.tail):
-                if number is None:
-                    number = self._number(block, low)
-                offset = match.start()
+            for start, lines_before, line, match in self._linewise.hits(block.window, low, block.tail):
+                if first_number is None:
+                    first_number = self._number(block, low)
+                number = first_number + lines_before
+                column = match.start()
                 if len(line) > limit:
-                    self._check_size(len(line), number + before, start - shift + offset)
+                    self._check_size(len(line), number, start - shift + column)
                 if candidates is not None:
-                    candidates.record_match(start + offset)
+                    candidates.record_match(start + column)
                 self._span.log_received(start - shift, start - shift + len(line))
-                yield new_hit((self._offset + start - shift + offset, self._first_number + number + before, line))
+                yield new_hit((self._characters_before + start - shift + column, self._first_number + number, line))
         first = max(low, block.tail)
         if first < len(data):
             self._open_line = _OpenLine(block, first, [data[first:]], len(data) - first)
-        self._is_inside = block.tail < len(data)
+        self._is_inside_line = block.tail < len(data)
 
     def _continue_line(self, block: _Block, part: Any) -> Iterator[Hit]:
         """Search the part of a block that continues a line from before it."""
@@ -229,13 +241,18 @@ class _LinePass:
 
     def _finish_line(self) -> Iterator[Hit]:
         """Search the open line, which is complete."""
-        open_line, self._open_line = self._open_line, None
+        open_line = self._open_line
         assert open_line is not None
+        self._open_line = None
         data = open_line.data
         line = (data if isinstance(data, str) else str(data, "utf-8")).removesuffix("\n")
         if match := self._linewise.search(line):
             start = open_line.block.window.character(open_line.position) - self._span.start
             yield self._hit(start, self._number(open_line.block, open_line.position), line, match.start())
+
+    def _region_at(self, start: int) -> Region | None:
+        """The first region that begins at or after `start`. Earlier ones are dropped, since windows come in order."""
+        return next((region for region in self._regions if region.start - self._span.start >= start), None)
 
     def _skip_frames(self) -> Iterator[Hit]:
         """Skip the frames up to the next window. The open line is read to its end if a match may begin in its part."""
@@ -245,9 +262,11 @@ class _LinePass:
 
     def _search_long_line(self, block: _Block, position: int) -> Iterator[Hit]:
         """Search the line at a position on its own (GETs: 1 for the frame at each end, and those of its text)."""
-        span, number = self._span, self._number(block, position)
+        span = self._span
         self._open_line = None
-        start, self._next_line = span.line_start(number), span.line_start(number + 1)
+        number = self._number(block, position)
+        start = span.line_start(number)
+        self._next_line = span.line_start(number + 1)
         if self._next_line - start <= LONG_LINE:
             line = span.read(start, self._next_line).removesuffix("\n")
             if match := self._linewise.search(line):
@@ -265,6 +284,7 @@ class _LinePass:
         return self._span.lines_before
 
     def _number(self, block: _Block, position: int) -> int:
+        """The number of the line at a position."""
         return block.lines_before(position) - self._lines_before
 
     def _hit(self, start: int, number: int, line: str, column: int) -> Hit:
@@ -273,11 +293,11 @@ class _LinePass:
         if self._candidates is not None:
             self._candidates.record_match(self._span.start + start + column)
         self._span.log_received(start, start + len(line))
-        return Hit(self._offset + start + column, self._first_number + number, line)
+        return Hit(self._characters_before + start + column, self._first_number + number, line)
 
     def _check_size(self, size: int, number: int, offset: int) -> None:
         if size > self._limit:
-            offset += self._offset
+            offset += self._characters_before
             raise ContextTooLarge(
                 f"grep: line {self._first_number + number:,} has {size:,} characters, more than the limit of "
                 f"{self._limit:,} (materialize_limit): look at its match with context[{offset}:{offset + 200}]; call "
