@@ -35,22 +35,18 @@ class WrittenAnswer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WrittenAnswers:
-    """Finds the answers that replies give in words, and looks up the variables that they name.
-
-    `read` never runs code of the model; `find_forced` does, for an answer that is code in the reply to the last call.
-    """
+    """Finds the answers that replies give in words. `resolve` only looks up and formats variables; `find_forced` also
+    runs an answer that is code, since the model has no turn left to send it as code."""
 
     runner: Runner  # has the variables that an answer may name
     tools: Collection[str]  # the names of the custom tools
 
-    def read(self, final: TextFinal, messages: Sequence[Message], is_alone: bool) -> WrittenAnswer:
+    def resolve(self, final: TextFinal, messages: Sequence[Message], is_alone: bool) -> WrittenAnswer:
         """The answer that `final` gives, or the value of the variable that it names; else a notice for the model.
         `messages`: the conversation before the reply. `is_alone`: nothing beside `final` may change the variable."""
         replies = (message["content"] for message in messages if message["role"] == "assistant")
         known_names = {*self.runner.run("").variables, *assigned_names(replies), *self.tools, "context", "answer"}
-        outputs = (message["content"] for message in conversation(messages)[1:] if message["role"] == "user")
-        seen = "\n".join(prompts.without_turn(text).partition("Traceback (most recent")[0] for text in outputs)
-        if fault := faults.explain_final(final, known_names, is_alone, seen):
+        if fault := faults.explain_final(final, known_names, is_alone, _shown_output(messages)):
             return WrittenAnswer(None, f"Answer refused: {fault}")
         name = final.variable
         # FINAL gives the value of a variable as it is; only FINAL_VAR explains that there is no such variable.
@@ -74,7 +70,7 @@ class WrittenAnswers:
                 continue
             is_alone = not has_raised and final.stands_alone(reading.own_text, step.reply.thinking)
             may_be_code = is_alone and not parsed.fault
-            answer = self.read(final, step.prompt, is_alone).answer
+            answer = self.resolve(final, step.prompt, is_alone).answer
             if answer is None and may_be_code:
                 answer = self._evaluate(final)
             answer = answer or _words_around(final, reading.own_text)
@@ -95,7 +91,7 @@ class WrittenAnswers:
         return ""
 
     def _evaluate(self, final: TextFinal) -> str | None:
-        """The value of an answer that `read` refuses since it is code: the model has no turn left to send it as code.
+        """The value of an answer that `resolve` refuses since it is code; None if there is none.
         "The count is {count}" is read as an f-string, and so is `{count}` alone, which Python reads as a set."""
         call = call_of(final.text)
         value = call.args[0] if call and call.args else None
@@ -110,6 +106,12 @@ def answers_by_code(parsed: ParsedReply) -> bool:
     if parsed.fault in _NO_ANSWER or not parsed.blocks:
         return False
     return parse_reply(parsed.words).final is not None or any(gives_answer(block.code) for block in parsed.blocks)
+
+
+def _shown_output(messages: Sequence[Message]) -> str:
+    """The output that the model has seen, without tracebacks."""
+    outputs = (message["content"] for message in conversation(messages)[1:] if message["role"] == "user")
+    return "\n".join(prompts.without_turn(text).partition("Traceback (most recent")[0] for text in outputs)
 
 
 def _readings(parsed: ParsedReply, thinking: str) -> list[ParsedReply]:

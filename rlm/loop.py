@@ -232,7 +232,7 @@ class Loop:
         # The reply `FINAL(Paris)` was run as code and raised NameError: its words are the answer.
         has_name_error = answer is None and last.raised and "NameError: " in last.stderr
         if has_name_error and final and final.stands_alone(parsed.own_text, ""):
-            answer = self._answers.read(final, step.prompt, is_alone=False).answer
+            answer = self._answers.resolve(final, step.prompt, is_alone=False).answer
         reason = None if answer is None else "answer"
         return replace(step, cells=tuple(cells), final_answer=answer, notice=notice, reason=reason, claims=last.claims)
 
@@ -245,7 +245,7 @@ class Loop:
             notice = notices.ONLY_THINKING if has_only_thought else parsed.fault or notices.NO_CODE
             return replace(step, notice=notice, refusal="to come" if parsed.fault == faults.TO_COME else "")
         is_alone = final.stands_alone(parsed.own_text, step.reply.thinking)
-        written = self._answers.read(final, step.prompt, is_alone)
+        written = self._answers.resolve(final, step.prompt, is_alone)
         is_unseen = self._has_text and not self.has_run
         if may_refuse and is_unseen and written.answer is not None and self._gateway.spent is None:
             return replace(step, notice=notices.UNSEEN, refusal="unseen")
@@ -275,7 +275,7 @@ class Loop:
         """A step that accepts the answer that the step `refused` did not, because no code had run."""
         final = parse_reply(refused.reply.text).final
         assert final is not None  # since it was refused
-        answer, notice = self._answers.read(final, refused.prompt, is_alone=True)
+        answer, notice = self._answers.resolve(final, refused.prompt, is_alone=True)
         return replace(
             refused, iteration=refused.iteration + 1, reply=Reply("", 0, 0, ""), final_answer=answer, notice=notice,
             reason="answer", refusal="", claims=final.claims, start_seconds=self._gateway.elapsed(), seconds=0.0,
