@@ -98,21 +98,6 @@ def test_what_may_begin_inside_a_word_does_so_at_a_frame_too(before: str, text: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("frame_bytes", "filters"), [(1 << 12, True), (1 << 12, False), (1 << 15, True)])
-def test_what_lies_across_ends_of_frames_is_found_as_elsewhere(frame_bytes: int, filters: bool) -> None:
-    text = "".join(f"Zebra{i:04} quick\n  fox{i:04}é über{i:04} 明{chr(0x4E00 + i)}月 " for i in range(3_000))
-    _, context = opened(text, frame_bytes=frame_bytes, filters=filters)
-    for i in range(3_000):
-        if len(text[: text.index(f"Zebra{i:04}")].encode()) % frame_bytes < frame_bytes - 60:
-            continue
-        for query in (f'"zebra{i:04} quick fox{i:04}É"', f"zebra{i:04}", f"FOX{i:04}é", f"Über{i:04}"):
-            [ranking] = context.search(query, k=5)
-            assert f"fox{i:04}é" in text[ranking.start : ranking.stop + 20], query
-        assert not context.search(f"zebra{i:04} -quick")
-        assert not context.search(f"{i:04} -nothing")
-
-
-@pytest.mark.slow
 def test_a_common_word_ends_where_no_passage_can_score_more() -> None:
     """Filters leave too much to name; the rarer word's frames come first, then the text in its order."""
     rng = random.Random(5)
@@ -136,13 +121,6 @@ def test_without_filters_it_reads_from_the_beginning_and_says_so(large: str) -> 
     assert len(context.search("rotate credentials", max_bytes=1 << 30)) == 2
 
 
-def test_a_budget_says_what_was_left() -> None:
-    text = "".join(f"needle{n % 3} stands in line {n} with falcon{n}\n" for n in range(100_000))
-    _, context = opened(text)
-    ranking = context.search("needle1 falcon777", max_bytes=10_000)
-    assert "max_bytes=" in ranking.note
-
-
 def common(characters: int) -> str:
     """Lines of which every frame holds both words, never side by side."""
     return "".join(f"falcon {n:06} {'-' * 180} river {n:06} {'-' * 180}\n" for n in range(characters // 394))
@@ -150,7 +128,7 @@ def common(characters: int) -> str:
 
 def test_words_in_all_frames_are_read_no_further_than_the_budget() -> None:
     store, context = opened(common(8_000_000), frame_bytes=1 << 16)
-    assert context.search("falcon river", max_bytes=800_000).note
+    assert "max_bytes=" in context.search("falcon river", max_bytes=800_000).note
     assert store.bytes_read < 1_200_000
 
 
@@ -235,11 +213,6 @@ def test_what_a_query_finds(query: str, has: str, lacks: str) -> None:
     ranking = text.search(query)
     assert len(ranking) == 1
     assert has in ranking[0].text
-
-
-def test_words_that_stand_together_score_more() -> None:
-    text = plain(f"alpha {'x ' * 150} omega\n{noise(3000)}alpha omega {'x ' * 150}\n")
-    assert "alpha omega" in text.search("alpha omega")[0].text
 
 
 @pytest.mark.parametrize("query", ["", "   ", "🎉", '""', "-only", "doc:*.py"])
