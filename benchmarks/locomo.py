@@ -32,16 +32,12 @@ class _Turn(NamedTuple):
 
 
 class _Answer(NamedTuple):
-    """What a search found. Ranks count from 0; `max(_RANKS)` if no passage is right."""
+    """What a search found."""
 
-    turn_rank: int
-    """The first passage that holds a turn of the evidence."""
-    session_rank: int
-    """The first passage of a session with a turn of the evidence."""
-    has_evidence: bool
-    """Whether the evidence names a turn of the conversation."""
-    seconds: float
-    """Processor time."""
+    holds_turn: list[bool]  # for each passage, whether it holds a turn of the evidence
+    is_of_session: list[bool]  # for each passage, whether its session has a turn of the evidence
+    has_evidence: bool  # whether the evidence names a turn of the conversation
+    seconds: float  # of processor time
 
 
 def measure(path: Path) -> int:
@@ -49,9 +45,9 @@ def measure(path: Path) -> int:
     answers = [answer for sample in json.loads(path.read_bytes()) for answer in _ask_conversation(sample)]
     milliseconds = 1000 * statistics.mean(answer.seconds for answer in answers)
     print(head_line(f"{len(answers):,} questions", *(f"@{k}" for k in _RANKS), "ms of CPU"))
-    turns, sessions = [answer.turn_rank for answer in answers], [answer.session_rank for answer in answers]
-    for name, ranks in (("a turn of the evidence", turns), ("its session", sessions)):
-        shares = (sum(rank < k for rank in ranks) / len(ranks) for k in _RANKS)
+    turns, sessions = [answer.holds_turn for answer in answers], [answer.is_of_session for answer in answers]
+    for name, results in (("a turn of the evidence", turns), ("its session", sessions)):
+        shares = (statistics.mean(any(are_right[:k]) for are_right in results) for k in _RANKS)
         print(row_line(name, *(f"{share:.3f}" for share in shares), f"{milliseconds:.1f}"))
     without = sum(not answer.has_evidence for answer in answers)
     print(f"\nquestions whose evidence names no turn of the conversation, counted as wrong: {without}")
@@ -68,13 +64,12 @@ def _ask_conversation(sample: dict[str, Any]) -> Iterator[_Answer]:
                 continue
             names = [name for item in question["evidence"] for name in re.findall(r"D\d+:\d+", item)]
             evidence = [turns[name] for name in names if name in turns]
-            sessions = {turn.session for turn in evidence}
             began = time.process_time()
             passages = context.search(question["question"], k=max(_RANKS))
             seconds = time.process_time() - began
-            in_turn = (n for n, passage in enumerate(passages) if any(turn.line in passage.text for turn in evidence))
-            in_session = (n for n, passage in enumerate(passages) if passage.document in sessions)
-            yield _Answer(next(in_turn, max(_RANKS)), next(in_session, max(_RANKS)), bool(evidence), seconds)
+            holds_turn = [any(turn.line in passage.text for turn in evidence) for passage in passages]
+            is_of_session = [any(turn.session == passage.document for turn in evidence) for passage in passages]
+            yield _Answer(holds_turn, is_of_session, bool(evidence), seconds)
 
 
 def _sessions(conversation: dict[str, Any]) -> tuple[dict[str, str], dict[str, _Turn]]:
