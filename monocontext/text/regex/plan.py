@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from monocontext.format.filters.query import Query, longest_literal
+from monocontext.format.filters.query import Literal, Query, longest_literal
 from monocontext.records import dataclass, replace
 from monocontext.text.regex import syntax
 from monocontext.text.regex.literals import literals_of
@@ -45,6 +45,8 @@ class PatternPlan:
     """The literals that every match has, for search filters; None if unknown."""
     literal: str = ""
     """A literal that the window of every match has, in this case; empty if unknown."""
+    near: Literal | None = None
+    """A literal, in this case, that every match has near its start; None if unknown. None begins long before it."""
     is_literal: bool = False
     """Whether every match is `literal` itself."""
     parts: tuple[PatternPlan, ...] = ()
@@ -66,7 +68,12 @@ class PatternPlan:
         if self.within_line and (newline := window.rfind("\n", start, len(window) - 1)) >= 0:
             return newline + 1
         stop = start if self.reach is None else len(window) - 1 - self.reach
-        return stop if stop > start and self._has_short_runs(window, stop) else start
+        if stop > start and self._has_short_runs(window, stop):
+            return stop
+        if self.near is None:
+            return start
+        location = window.find(self.near.text, start)  # if there is none, it may begin where too few characters follow
+        return max(start, (location if location >= 0 else len(window) - len(self.near.text)) - self.near.latest)
 
     def _has_short_runs(self, window: str, start: int) -> bool:
         """Whether the engine reads at most `reach` characters from `start` on, for matches that begin before it."""
@@ -114,16 +121,18 @@ def _plan_tree(real: re.Pattern[str], tree: Tree) -> PatternPlan:
     runs = {(repr(node), flags): _run_stop(node[1][2], flags) for node, flags in nodes if syntax.is_unbounded(*node)}
     query = literals_of(tree)
     literal = longest_literal(query)
+    near = longest_literal(query, BOUND)
     result = PatternPlan(
         real=real,
         least_width=tree.getwidth()[0],
         left=1 + sum(body.getwidth()[1] for body in looks_behind),
-        reach=reach if reach <= BOUND and not (runs and within_line) else None,
+        reach=reach if reach <= BOUND else None,
         run_stops=tuple(stop for stop in runs.values() if stop is not None),
         within_line=within_line,
         sees_one_line=within_line and boundaries <= {opcode.AT_BOUNDARY},
         query=query,
         literal=literal.text if literal and not literal.flags else "",
+        near=near if near and not near.flags else None,
         is_literal=opcodes == {opcode.LITERAL} and not tree.state.flags & re.I,
     )
     if result.streams or opcodes & {opcode.GROUPREF, opcode.GROUPREF_EXISTS}:

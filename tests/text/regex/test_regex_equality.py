@@ -19,7 +19,7 @@ from monocontext import Monocontext, regex
 from monocontext.errors import ContextTooLarge
 from monocontext.format.filters.query import All, AnyOf, Literal, Query
 from monocontext.text import lazy_lists
-from monocontext.text.regex import lazy_matches
+from monocontext.text.regex import lazy_matches, plan
 from tests.budget import examples
 
 SIZES = [1, 2, 3, 5, 7, 16, 100, 1000]
@@ -112,6 +112,31 @@ def test_above_the_limit_a_pattern_streams_or_says_what_to_write(pattern: str, f
         if not streams:
             with pytest.raises(ContextTooLarge, match=r"re\.split"):
                 regex.split(pattern, context, 0, flags)
+
+
+@pytest.mark.parametrize("pattern", [r'"[^"]*"', r"\([^)]+\)", r'=\s*"[^"]*"', r"\([^)]*long", r"\w+", r"zz.*"])
+def test_a_pattern_streams_where_its_matches_are_far_apart(pattern: str) -> None:
+    text = "word and " * 280_000 + "(a long) zz"
+    with context_of(text, 1 << 16, limit=20_000) as context:
+        assert [match.span() for match in regex.finditer(pattern, context)] == [
+            match.span() for match in re.finditer(pattern, text)
+        ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "window", "decided"),
+    [
+        (r"\d\s*\d", "." * 20 + "\n", 8), (r"\d\s*\d", "." * 12 + "\n", 0), (r"\d\s*\d", "." * 13 + "\n", 1),
+        (r"\d\s*\s*\d", "." * 30 + "\n", 10), (r"\d\s*\d", "." * 12 + "    ....\n", 0),
+        (r"\d\s*\d", "." * 16 + "    \n", 0), (r"\d\s*\d", "....   .   .   .   .   .   .\n", 16),
+        (r"\d\s*\d", "." * 8 + "    ........\n", 0), (r"(?s)a.*?a", "..a" + "." * 9, 2),
+        (r"a.*b", "..a..bbb", 2), (r"a.*b", "." * 8, 7), (r".?.?a[^b]*", "." * 8, 5),
+        (r"(?s)a.*?b.*?c", "..a..b..c..a..b" + "." * 9, 3), (r"(?s)a.*?b.*?c", "..a..b" + "." * 9, 2),
+    ],
+)  # fmt: skip
+def test_the_first_characters_of_a_window_are_decided(pattern: str, window: str, decided: int) -> None:
+    with windows(3):  # a run has up to 7 characters, and is checked by blocks of 4
+        assert plan.plan(re.compile(pattern)).decided(window, 0) == decided
 
 
 @pytest.mark.parametrize("pattern", [r"\s+", r"(\d)|(x)?", r"\b", r"(?m)^", r"(?=host)", r"\w*", r"[a-z]+\n?", r"INFO"])
