@@ -34,7 +34,7 @@ _THROTTLE_HOOK = "monocontext-refusals"
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")  # `bytes 0-99/1000`, but not `bytes */1000`
 
 
-class Span(NamedTuple):
+class ByteSpan(NamedTuple):
     """A range of an object, in bytes."""
 
     start: int
@@ -51,7 +51,7 @@ class ReadRequest:
 
     url: str
     """The object in error messages."""
-    span: Span | None = None
+    span: ByteSpan | None = None
     """`None` for the whole object."""
     etag: str | None = None
     """`None` for the version that the server has."""
@@ -204,13 +204,13 @@ class Download:
             modified_seconds=self._modified_seconds, now_seconds=self._now_seconds,
         )  # fmt: skip
 
-    def _missing(self) -> Span | None:
+    def _missing(self) -> ByteSpan | None:
         """The span that is still missing; `None` for the whole object."""
         received = self._received_bytes
         if self._span is not None:
-            return Span(self._span.start + received, self._span.length - received)
+            return ByteSpan(self._span.start + received, self._span.length - received)
         if received and self._total_bytes is not None:
-            return Span(received, self._total_bytes - received)
+            return ByteSpan(received, self._total_bytes - received)
         return None
 
     def _check(self, head: ResponseHead) -> None:
@@ -257,7 +257,7 @@ class Download:
 
 
 def check_response(
-    url: str, span: Span | None, status: int, content_range: str | None, body_bytes: int | None
+    url: str, span: ByteSpan | None, status: int, content_range: str | None, body_bytes: int | None
 ) -> int | None:
     """The length of the whole object, after a check that a response has the requested span of it; without a span
     `body_bytes`, the length of the body as far as the response states it. Raises `DamagedData`."""

@@ -38,8 +38,8 @@ from monocontext.stores.s3.account import S3Origin, account_of, check_options
 from monocontext.stores.s3.client import BEFORE_SEND, connect, is_aws
 from monocontext.stores.s3.errors import WriteConflict, translate, translate_errors
 from monocontext.stores.s3.reads import (
+    ByteSpan,
     ReadRequest,
-    Span,
     ThrottleCounter,
     bare_etag,
     modified_seconds,
@@ -99,13 +99,13 @@ class S3Store(StoreBase):
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         if length:
-            return self._read(key, Span(start, length), etag)
+            return self._read(key, ByteSpan(start, length), etag)
         # HTTP has no empty range.
-        url, info = self._url(key, Span(start, length)), self.head(key)
+        url, info = self._url(key, ByteSpan(start, length)), self.head(key)
         check_part(url, etag, info.etag, start, length, info.size_bytes)
         return Blob(b"", info.etag, info.size_bytes)
 
-    def _read(self, key: str, span: Span | None, etag: str | None, most_bytes: int | None = None) -> Blob:
+    def _read(self, key: str, span: ByteSpan | None, etag: str | None, most_bytes: int | None = None) -> Blob:
         url, connection = self._url(key, span), self._connection
         request = ReadRequest(url, span, etag, most_bytes)
         try:
@@ -221,7 +221,7 @@ class S3Store(StoreBase):
         with translate_errors(url, etag=etag, writing=writing, client=self._connection.client):
             yield self._connection.client()
 
-    def _url(self, key: str, span: Span | None = None) -> str:
+    def _url(self, key: str, span: ByteSpan | None = None) -> str:
         """An object in error messages, in one line. Raises the errors of its key and of a span in it."""
         if span is not None:
             check_range(*span)
