@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from benchmarks.patterns.program import Conversation, Program, numbers
-from benchmarks.patterns.texts import RECORD_BYTES, WIDTH, Text, count_in, day_of, planted, text_of
+from benchmarks.patterns.texts import RECORD_BYTES, WIDTH, Text, count_in, day_of, planted_text, text_of
 
 CHUNKS, CHUNK_CHARACTERS = 40, 400_000  # read by the linear scan
 MAP_CHUNKS, MAP_CHUNK_CHARACTERS = 200, 200_000  # read by the map-reduce
@@ -125,7 +125,7 @@ _map_reduce = partial(_ask_about_chunks, code=_ASK_IN_BATCHES, wanted=MAP_CHUNKS
 
 _INCIDENT = "2026-03-01T12:00:00 ERROR incident-4711 volume vol-93 detached"
 _SIGNED_OFF = "2026-03-01T12:00:01 ERROR followed by operator-zebra signing off incident"
-_grep_text = planted(
+_grep_text = planted_text(
     "logs", "3 operator-zebra", (0.21, _INCIDENT), (0.48, _INCIDENT), (0.77, _INCIDENT), (0.7701, _SIGNED_OFF)
 )
 
@@ -163,7 +163,7 @@ def _bisection(text: Text) -> Conversation:
 _HOPS = ("project Nightjar", "warehouse Alkonost", "captain Veridian", "harbour Quillon", "ledger Obsidian")
 _NEXT = (*(f"see {term}" for term in _HOPS[1:]), "the sum was 77421")
 _RECORDS = [f"on the record of {term} all is known: {then} !" for term, then in zip(_HOPS, _NEXT, strict=True)]
-_hop_text = planted("prose", "77421", *zip((0.62, 0.17, 0.83, 0.41, 0.71), _RECORDS, strict=True))
+_hop_text = planted_text("prose", "77421", *zip((0.62, 0.17, 0.83, 0.41, 0.71), _RECORDS, strict=True))
 
 
 def _multi_hop(text: Text) -> Conversation:
@@ -226,7 +226,7 @@ CHAPTERS = 24
 _STONES = [number * 37 % 101 for number in range(CHAPTERS)]
 _HEADINGS = [f"# Chapter {number}: on the matter of stone {stone}" for number, stone in enumerate(_STONES, 1)]
 _HEADING_SHARES = [(number + 0.37) / CHAPTERS for number in range(CHAPTERS)]
-_outline_text = planted("prose", " ".join(map(str, _STONES)), *zip(_HEADING_SHARES, _HEADINGS, strict=True))
+_outline_text = planted_text("prose", " ".join(map(str, _STONES)), *zip(_HEADING_SHARES, _HEADINGS, strict=True))
 
 
 def _outline(text: Text) -> Conversation:
@@ -238,7 +238,7 @@ def _outline(text: Text) -> Conversation:
 
 
 _TREATY = "the treaty of Marrowgate was signed by nine delegates in the end"
-_verify_text = planted("prose", "nine", (0.44, _TREATY))
+_verify_text = planted_text("prose", "nine", (0.44, _TREATY))
 
 
 def _verify(text: Text) -> Conversation:
@@ -275,7 +275,7 @@ FAMILIES = (
     # Reads the end, then searches for the cause of the failure there.
     Program("tail first", _tail_text, _tail_first, most_stall=0.30, prunable=True),
     # Counts words in slices at random offsets.
-    Program("random sampling", planted("logs", "INFO"), _random_sampling, most_stall=1.02),
+    Program("random sampling", planted_text("logs", "INFO"), _random_sampling, most_stall=1.02),
     # Counts a word in the whole text.
     Program("full pass", _pass_text, _full_pass, most_stall=1.02, most_amplification=1.1, full_pass=True),
     # Lists the headings, then asks a sub-model about each chapter.

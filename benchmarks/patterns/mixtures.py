@@ -7,7 +7,7 @@ from random import Random
 
 from benchmarks.patterns.families import NOT_FOUND
 from benchmarks.patterns.program import Conversation, Program, numbers
-from benchmarks.patterns.texts import Text, planted, text_of
+from benchmarks.patterns.texts import Text, planted_text, text_of
 
 SCANS = 8
 STEPS = 40
@@ -75,7 +75,7 @@ def _symbol_search(text: Text) -> Conversation:
     return f"{said[1] if said else NOT_FOUND} {len(uses)}"
 
 
-_cjk_text = planted("cjk", "甲子", (0.57, "黑龍江畔有一座燈塔名為𠮷祥塔建於甲子年"))
+_cjk_text = planted_text("cjk", "甲子", (0.57, "黑龍江畔有一座燈塔名為𠮷祥塔建於甲子年"))
 
 
 def _read_around_match(text: Text) -> Conversation:
@@ -88,7 +88,7 @@ def _read_around_match(text: Text) -> Conversation:
     return result[1] if result else NOT_FOUND
 
 
-_sessions_text = planted("prose", "17 maroon", *_SESSION_LINES)
+_sessions_text = planted_text("prose", "17 maroon", *_SESSION_LINES)
 
 
 def _sessions(text: Text) -> Conversation:
@@ -101,7 +101,8 @@ def _sessions(text: Text) -> Conversation:
     return f"{first} {latest}"
 
 
-_vault_text = planted("logs", "heliotrope", (0.66, "2026-03-01T12:00:00 ERROR the Password of the vault is Heliotrope"))
+_VAULT_LINE = "2026-03-01T12:00:00 ERROR the Password of the vault is Heliotrope"
+_vault_text = planted_text("logs", "heliotrope", (0.66, _VAULT_LINE))
 
 
 def _lower_whole(text: Text) -> Conversation:
@@ -136,7 +137,7 @@ def _read_signatures(prompt: str) -> str:
     return " ".join(re.findall(r"(?:opened by Ms\.|countersigned by Mr\.) (\w+)", prompt))
 
 
-_zoom_text = planted("code", "24")
+_zoom_text = planted_text("code", "24")
 
 
 def _literal_zooms(text: Text) -> Conversation:

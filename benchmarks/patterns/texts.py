@@ -72,7 +72,7 @@ def text_of(kind: str, frames: int) -> Text:
     return Text(frames, filler(kind), CJK_WIDTH if kind == "cjk" else WIDTH)
 
 
-def planted(kind: str, truth: str, *lines: tuple[float, str]) -> Callable[[int], Text]:
+def planted_text(kind: str, truth: str, *lines: tuple[float, str]) -> Callable[[int], Text]:
     """A function from a number of frames to a text with these lines, each at its share of the whole."""
 
     def make(frames: int) -> Text:
@@ -144,6 +144,7 @@ def last_line(number: int) -> bytes:
 
 
 def day_of(number: int) -> int:
+    """The day of a record. Knuth's multiplicative hash tosses a coin for each record, whatever was asked before."""
     return 2 * number + (number * 2654435761 >> 7) % 2
 
 

@@ -68,19 +68,20 @@ FINAL(min(counts, key=lambda user: (-counts[user], int(user))))"""
 
 
 def _counting(number: int, count: int, dice: Random) -> Question:
-    """Asks in turns for the rows with a label, and for the most frequent user."""
+    """Alternates: how many rows have a label, which user has the most rows."""
     name, label = _word(dice).lower(), dice.choice(_LABELS)
     rule: Rule = "number" if number % 2 else "count"
     rows = [(_day(dice), dice.randint(100, 120), dice.choice(_LABELS)) for _ in range(ROWS)]
     text = "".join(f"{name} || Date: {day} || User: {user} || Label: {said}\n" for day, user, said in rows)
-    query = f"Of the rows that begin with '{name} ||', how many have the label {label}? Answer with a number."
-    answer = str(sum(said == label for *_, said in rows))
-    last_cell = f"FINAL(sum('Label: {label}' in row for row in rows))"
     if rule == "number":
         query = f"Of the rows that begin with '{name} ||', which user has the most? Answer with the smallest of equals."
         users = [user for _, user, _ in rows]
         answer = str(min(users, key=lambda user: (-users.count(user), user)))
         last_cell = _COUNT_USERS
+    else:
+        query = f"Of the rows that begin with '{name} ||', how many have the label {label}? Answer with a number."
+        answer = str(sum(said == label for *_, said in rows))
+        last_cell = f"FINAL(sum('Label: {label}' in row for row in rows))"
     cells = f"import re\nrows = re.findall(r'{name} \\|\\| .*', context)\nprint(len(rows), rows[:2])", last_cell
     evidence = Planted(text, (number + 0.4) / count)
     return Question(f"counting-{number}", "counting", query, answer, rule, (evidence,), cells)
@@ -136,7 +137,7 @@ def make_oracle(questions: Sequence[Question]) -> ScriptedLM:
 
     def reply(messages: Any) -> str:
         if isinstance(messages, str):
-            return _read(messages, questions)
+            return _answer_prompt(messages, questions)
         turns = conversation(messages)
         query = turns[0]["content"].removeprefix(QUESTION_OPENS)  # ends with a quotation mark and a description
         (question,) = [question for text, question in by_query.items() if query.startswith(f'{text}"')]
@@ -146,7 +147,7 @@ def make_oracle(questions: Sequence[Question]) -> ScriptedLM:
     return ScriptedLM(reply, model="oracle")
 
 
-def _read(prompt: str, questions: Sequence[Question]) -> str:
+def _answer_prompt(prompt: str, questions: Sequence[Question]) -> str:
     """The reply to a single prompt, which is a message to classify, or a text with a question at its end."""
     if prompt.startswith(CLASSIFY):
         message = prompt.removeprefix(CLASSIFY)

@@ -60,7 +60,7 @@ class OpenOptions(TextOptions, RootOptions, StoreOptions, total=False):
 
 
 class OriginalOptions(TextOptions, RootOptions, ReachOptions, total=False):
-    """The options of `Monocontext.open` that the constructor of DeepRecurse's `Context` lacks."""
+    """Our own options: those of `Monocontext.open` that DeepRecurse's `Context` does not have."""
 
     transport: Literal["own", "boto3", None]
     keep_alive: bool | None
@@ -108,12 +108,12 @@ class ContextHandle:
 
     def reader(self, generation: int | None = None) -> Reader:
         """A reader of a generation, by default of the newest (1 GET for its root, 2 if that is damaged)."""
-        now = self._workers.now if self._workers else time.monotonic
-        began = now()
+        clock = self._workers.now if self._workers else time.monotonic
+        began = clock()
         root = find_root(self.store, generation)
-        waited = now() - began
+        waited = clock() - began
         self._round_trip_seconds = waited / root.gets
-        return self.read(root.manifest, Stats(gets=root.gets, bytes_fetched=root.read_bytes, wait_seconds=waited))
+        return self.reader_of(root.manifest, Stats(gets=root.gets, bytes_fetched=root.read_bytes, wait_seconds=waited))
 
     def newer(self, reader: Reader) -> Reader:
         """The reader itself, or one of the newest generation (1 GET, and 1 for each generation in between).
@@ -122,9 +122,9 @@ class ContextHandle:
         """
         newest = read_newest_after(self.store, reader.manifest)
         reader.stats.gets += 1 + newest.generation - reader.manifest.generation
-        return reader if newest is reader.manifest else self.read(newest, reader.stats)
+        return reader if newest is reader.manifest else self.reader_of(newest, reader.stats)
 
-    def read(self, manifest: Manifest, stats: Stats | None = None) -> Reader:
+    def reader_of(self, manifest: Manifest, stats: Stats | None = None) -> Reader:
         """A reader of a root that was already read or made, committed or not (no GET)."""
         is_near = self._workers is None and isinstance(self.store, StoreBase) and self.store.is_near
         store = self._with_disk_cache(self.store, self.store.url, is_own=True)

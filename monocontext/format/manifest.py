@@ -25,6 +25,7 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
 _CHECKSUM_PIECE = 64 << 10  # the most characters of a value that are encoded at once for the checksum
 _TEXT_FIELD = b'\n  "text": "'
+_PLACEHOLDER = b"@"  # stands for the text while the rest is parsed
 _FIELDS_AFTER_BYTES = ("newlines", "final_newline", "frames", "stored_bytes", "frame_bytes", "codec")
 ROOT_KEY = "manifest.json"
 _GENERATION_KEY = re.compile(r"generations/(\d{20})\.json")
@@ -283,17 +284,19 @@ def _parse_json(data: bytes) -> Any:
     start = data.find(_TEXT_FIELD) + len(_TEXT_FIELD)
     stop = data.find(b'"', start)
     if start >= len(_TEXT_FIELD) and stop >= 0 and data.find(b"\\", start, stop) < 0:
-        without_text = data[:start] + b"@" + data[stop:]
+        without_text = data[:start] + _PLACEHOLDER + data[stop:]
         root = json.loads(without_text)
-        # Another "@" could be the text field of an inner object.
-        if isinstance(root, dict) and root.get("text") == "@" and without_text.count(b'"@"') == 1:
+        # Another placeholder could be the text field of an inner object.
+        is_only_one = without_text.count(b'"%b"' % _PLACEHOLDER) == 1
+        if is_only_one and isinstance(root, dict) and root.get("text") == _PLACEHOLDER.decode():
             return root | {"text": str(memoryview(data)[start:stop], "utf-8")}
     return json.loads(data)
 
 
 def checksum(root: dict[str, Any]) -> str:
     """The CRC-32C of the canonical form: keys sorted, no white space, ASCII only, without the field `crc32c`."""
-    crc, separator = google_crc32c.value(b"{"), ""
+    crc = google_crc32c.value(b"{")
+    separator = ""
     for name in sorted(root.keys() - {"crc32c"}):
         value = root[name]
         crc = google_crc32c.extend(crc, f"{separator}{_CANONICAL.encode(name)}:".encode())

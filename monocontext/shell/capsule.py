@@ -15,6 +15,7 @@ from typing import Any
 from monocontext.format.documents import Document
 from monocontext.shell.tree import DISK_BLOCK_BYTES, TextFiles
 
+_FILE, _DIRECTORY = 0, 1  # the types of the interface
 _ERROR_KINDS = {errno.ENOENT: 1, errno.EROFS: 3, errno.EISDIR: 5, errno.EFBIG: 0}  # of the interface; 0 for others
 
 
@@ -128,5 +129,6 @@ def _refuse(path: str, _: Any) -> None:
 
 
 def _describe(result: Any, record: Document | None) -> None:
-    folder = 1, 0o755, DISK_BLOCK_BYTES
-    result.file_type, result.mode, result.size = folder if record is None else (0, 0o644, record.bytes)
+    result.file_type = _DIRECTORY if record is None else _FILE
+    result.mode = 0o755 if record is None else 0o644
+    result.size = DISK_BLOCK_BYTES if record is None else record.bytes

@@ -113,7 +113,7 @@ def assemble(
         last_page=index.last_page,
         documents=_documents(opened, documents),
     )
-    reader = opened.read(manifest)
+    reader = opened.reader_of(manifest)
     reader.fetcher.url = url  # for errors and `text.url`, instead of the store in memory
     return Monocontext._of(Span(StoredSource(reader), 0, reader.characters), limit, opened)
 

@@ -89,13 +89,17 @@ def _check_text(
     text: StoredText, documents: Iterator[Document], report: Report, progress: Callable[[Report], None]
 ) -> None:
     """Read all frames, and compare them with their records, the filters, the documents and the root."""
-    root, flags, final_newline = text.root, OF_TEXT, False
-    checker, counter = Checker(root.filters, text.get), _DocumentCounter(documents, report)
+    root = text.root
+    flags = OF_TEXT
+    final_newline = False
+    checker = Checker(root.filters, text.get)
+    counter = _DocumentCounter(documents, report)
     for group in neighbours(_frames(text, report)):
         for frame, data in _read(text, group, report):
             report.problems += checker.feed(frame.number, data)
             counter.feed(frame.start, data.decode())
             expected = record_of(frame)
+            # `_read` has checked the stored bytes and their checksum.
             result = codec.describe(data, b"")._replace(stored_bytes=frame.stored_bytes, crc32c=frame.crc32c)
             flags &= result.flags
             final_newline = data.endswith(b"\n")
@@ -109,6 +113,7 @@ def _check_text(
     report.problems += checker.finish()
     if root.flags & ~flags:
         report.problems.append(f"{report.url}: flags differ: expected {root.flags} of all frames, found {flags}")
+    # After damage these differ anyway, since frames are missing.
     for name, value in (("stored_bytes", report.stored_bytes), ("final_newline", final_newline)):
         if report.ok and value != getattr(root, name):
             report.problems.append(f"{report.url}: {name} differs: expected {getattr(root, name)}, found {value}")

@@ -76,8 +76,8 @@ def _restored(text: StoredText, base: Manifest) -> Manifest:
     moves, new = moved_frames(text, lambda frame: frame.object not in shared and "://" not in frame.object)
     if documents := earlier.documents:
         documents = change_documents(store, documents, load_documents(store, documents), {}, {}, all_pages=True)
-    named = {part for ref in base.filters for part in ref.parts}
-    filters = tuple(ref for ref in earlier.filters if named.issuperset(ref.parts))
+    living_parts = {part for ref in base.filters for part in ref.parts}  # `gc` may be about to remove others
+    filters = tuple(ref for ref in earlier.filters if living_parts.issuperset(ref.parts))
     root = splice(text, moves, new, all_pages=True, documents=documents, filters=filters)
     if len(filters) < len(earlier.filters) and wants_filters(root):
         root = covered(text.after(root), gaps(filters, root.frames))
