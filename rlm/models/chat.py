@@ -16,6 +16,7 @@ _THINKING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thin
 _NATIVE_LIMITS = ("length", "max_tokens", "max_output_tokens")  # reasons of a provider that a router may call `stop`
 _END_FIELDS = ("finish_reason", "finishReason", "stop_reason", "stopReason")
 """Fields with the reason why a reply ended. The first counts: vLLM writes the text that matched into another."""
+_REPEATED_CHARACTERS = 20  # a last chunk that repeats the whole reply counts as a repetition from this length on
 
 
 def read_event(value: object, builder: ReplyBuilder) -> None:
@@ -78,13 +79,23 @@ def _read_choice(choice: dict[str, Any], builder: ReplyBuilder) -> None:
             thinking = read_thinking(message[name])
     finish = next((choice[name] for name in _END_FIELDS if choice.get(name)), None)
     builder.add_thinking(thinking)
-    builder.add_text(text or choice.get("text"))
+    builder.add_text(_new_part(text, choice, builder, is_last=finish is not None) or choice.get("text"))
     builder.refusal += [part for part in (refusal, message.get("refusal")) if isinstance(part, str) and part]
     _read_tool_call(message, builder)
     native = choice.get("native_finish_reason")
     builder.set_end(native if isinstance(native, str) and native.lower() in _NATIVE_LIMITS else finish)
     if details := get(choice, "content_filter_results", "error", "message"):
         builder.end_details = one_line(details)
+
+
+def _new_part(text: str, choice: Mapping[str, Any], builder: ReplyBuilder, *, is_last: bool) -> str:
+    """The part of a chunk's text that has not arrived before: some endpoints repeat what they have sent."""
+    if not text or not builder.text:
+        return text
+    if "delta" not in choice:  # a message in each chunk: some send all of the text so far, others one piece each
+        return text.removeprefix("".join(builder.text))
+    is_long = is_last and len(builder.text) > 1 and len(text.strip()) >= _REPEATED_CHARACTERS
+    return "" if is_long and text.strip() == "".join(builder.text).strip() else text
 
 
 def _read_tool_call(message: Mapping[str, Any], builder: ReplyBuilder) -> None:

@@ -241,6 +241,8 @@ both("`abort` of vLLM", "vLLM: finish reasons", fails("broke off", again=True), 
 
 
 chat("`message` in the chunks, for `delta`", "kin of agent-framework#5734", Out(), streamed=events(choice(message={"content": "hel"}), choice(message={"content": "lo"}), choice("stop", message={})))
+chat("`message` in the chunks, each the whole so far", "kin of agent-framework#5734", Out(), streamed=events(choice(message={"content": "hel"}), choice("stop", message={"content": "hello"})))
+chat("a last `delta` that repeats the reply", "kin of agent-framework#5734", Out("twenty characters here"), streamed=events(delta(content="twenty "), delta(content="characters here"), delta("stop", content="twenty characters here")))
 _PASSAGE = "".join(map(str, range(1_000)))[:1_500]
 _QUOTED = f"b{_PASSAGE}{'c' * 5_000}{_PASSAGE}"
 chat("a passage that is quoted twice", "ours", Out(_QUOTED), streamed=events(delta(content=_QUOTED), STOP))
