@@ -38,8 +38,6 @@ class Pattern(Unchanging, metaclass=ABCMeta):
     def __init__(self, real: re.Pattern[Any]):
         self._real = real
 
-    # -- attributes ------------------------------------------------------------------------------------------------
-
     pattern = property(attrgetter("_real.pattern"))
     flags = property(attrgetter("_real.flags"))
     groups = property(attrgetter("_real.groups"))
@@ -58,8 +56,6 @@ class Pattern(Unchanging, metaclass=ABCMeta):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Pattern, (self._real,)
-
-    # -- one match -------------------------------------------------------------------------------------------------
 
     def search(self, string: Any, pos: int = 0, endpos: int = sys.maxsize) -> Any:
         """The first match, or None; reads up to it."""
@@ -88,8 +84,6 @@ class Pattern(Unchanging, metaclass=ABCMeta):
         real = self._real.fullmatch if full else self._real.match  # where `re` has rules of its own: some match ""
         match = real(text._whole("re.match with pos > endpos"), low, high)
         return Match(match, 0, subject) if match else None
-
-    # -- all matches -----------------------------------------------------------------------------------------------
 
     def finditer(self, string: Any, pos: int = 0, endpos: int = sys.maxsize) -> Iterator[Any]:
         """Matches in order; streams as the caller iterates."""
@@ -148,8 +142,6 @@ class Pattern(Unchanging, metaclass=ABCMeta):
         if isinstance(string, StrLike):
             string = string._whole("re.sub", "re.sub a part, context[a:b], or iterate context.lines and write out each")
         return self._real.subn(real_repl, string, count)
-
-    # -- inside ----------------------------------------------------------------------------------------------------
 
     @property
     def _plan(self) -> PatternPlan:
