@@ -106,14 +106,17 @@ def _search_within_share(
 
 def _queries(path: Path, name: str, count: int) -> list[str]:
     """`count` different queries: one to three words of a random stretch of the text `name`, but no stop words."""
-    dice, queries = random.Random(_SEED), dict[str, None]()
+    dice = random.Random(_SEED)
+    queries = dict[str, None]()
     pattern = re.compile("[\u4e00-\u9fff]{2,3}" if name == "cjk" else "[A-Za-z_]{3,}")
     stretch_bytes = _STRETCH_CHARACTERS * (3 if name == "cjk" else 1)
     with path.open("rb") as file:
-        while len(queries) < count:
-            file.seek(dice.randrange(path.stat().st_size - stretch_bytes))
+        for _ in range(100 * count):
+            file.seek(dice.randrange(max(1, path.stat().st_size - stretch_bytes)))
             words = pattern.findall(file.read(stretch_bytes).decode(errors="ignore"))
             words = [word for word in words if word.lower() not in STOP_WORDS]
             if len(words) > 3:
                 queries[" ".join(dice.sample(words, dice.randrange(1, 4)))] = None
-    return list(queries)
+            if len(queries) == count:
+                return list(queries)
+    raise SystemExit(f"{name}: found {len(queries)} of {count} different queries: give a larger --size")
