@@ -1,7 +1,7 @@
 """Answer many questions over one context, several at once, within one budget; the same call resumes after a kill.
 
 Each question that ends appends one line to `OUT`. The folder `OUT.runs` has a lock against a second batch and, for each
-question without an answer, a trajectory, from which the next try continues without paying for a call again, and a
+interrupted or failed question, a trajectory, from which the next try continues without paying for a call again, and a
 lock: a thread or a worker that has outlived its batch may still answer it.
 """
 
@@ -67,10 +67,10 @@ def run_batch(
     at_once: int = 8, answer_elsewhere: Answerer | None = None,
 ) -> tuple[list[Result], dict[str, float]]:  # fmt: skip
     """Answer each question and append its result to `out`. Questions that have an answer there are skipped; those that
-    failed, or that a limit of the whole batch ended, continue where they ended.
+    failed continue where they ended; those that a limit of the whole batch ended begin anew.
 
     - `questions`: by id, as `read_questions` returns them
-    - `out`: a file of JSON lines; the folder `OUT.runs` beside it has the trajectories of unanswered questions
+    - `out`: a file of JSON lines; the folder `OUT.runs` beside it has the trajectories of failed questions
     - `budget`: calls, tokens, dollars are limits of all questions and earlier runs; iterations and seconds of each
     - `at_once`: the most questions in progress
     - `answer_elsewhere`: `answer_question` in another process with an RLM and a context of its own; called in threads
@@ -137,7 +137,7 @@ class _Batch:
                 file.write(json.dumps(row).encode() + b"\n")
                 file.flush()
                 self._keep(row)
-                if not _may_improve(row):
+                if not row.get("error"):  # after a limit too, which may have refused calls of its code
                     for path in self.runs.glob(f"{self._trajectory_of(row['id']).stem}.*"):
                         path.unlink(missing_ok=True)
 

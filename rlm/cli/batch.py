@@ -32,8 +32,8 @@ def batch(
 ) -> None:  # fmt: skip
     """Answer many questions about CONTEXT. Limits of calls, tokens and dollars apply to all questions together.
 
-    The same command resumes an interrupted batch. It also tries questions again that failed or met such a limit: each
-    continues where it ended, so no call is paid twice.
+    The same command resumes an interrupted batch. It also tries failed questions again, which continue without paying
+    for a call twice, and those that met such a limit, which begin anew.
     """
     print_remark(describe_rights(limits["runner"]))
     asked = read_questions(Path(questions))

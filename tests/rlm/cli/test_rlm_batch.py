@@ -94,25 +94,37 @@ def test_two_batches_do_not_write_one_file(tmp_path: Path) -> None:
     assert len(run_batch(questions(2), out, make(), "text")[0]) == 2
 
 
-@pytest.mark.parametrize("end", [LLMError("down"), None, KeyboardInterrupt()])
-def test_a_question_that_failed_met_a_limit_or_was_broken_off_pays_nothing_twice(tmp_path: Path, end: Any) -> None:
+@pytest.mark.parametrize("end", [LLMError("down"), KeyboardInterrupt()])
+def test_a_question_that_failed_or_was_broken_off_pays_nothing_twice(tmp_path: Path, end: Any) -> None:
     """Its first turn is asked once, and counts once in what the batch has spent."""
     turns, out = list[int](), tmp_path / "out.jsonl"
 
     def script(messages: Any) -> str:
         turns.append(len(conversation(messages)))
-        if len(turns) == 2 and end:
+        if len(turns) == 2:
             raise end
         return "```repl\nx = 1\n```" if turns[-1] == 1 else "```repl\nFINAL(x)\n```"
 
     run = partial(run_batch, questions(1), out, make(script, max_retries=0), "text", at_once=1)
     with suppress(KeyboardInterrupt):
-        [row], spent = run(budget=Budget(calls=9 if end else 1))
-        assert (row.get("error") or row["reason"], spent["calls"]) == (str(end or "max_calls"), 1)
+        [row], spent = run(budget=Budget(calls=9))
+        assert (row["error"], spent["calls"]) == (str(end), 1)
     [row], spent = run(budget=Budget(calls=2))
     assert (row["answer"], row["iterations"], spent["calls"], turns.count(1)) == ("1", 2, 2, 1)
     assert run()[1] == spent
     assert len(rows(out)) == (1 if isinstance(end, KeyboardInterrupt) else 2)
+
+
+def test_a_question_that_met_a_limit_begins_anew_without_the_refused_call(tmp_path: Path) -> None:
+    """Its cell makes two sub-calls, and the limit refuses the second one at first."""
+    code = "```repl\nx = llm_query('a') + llm_query('b')\nFINAL(x)\n```"
+    lm, out = ScriptedLM(lambda messages: code if len(messages) > 1 else "part"), tmp_path / "out.jsonl"
+    run = partial(run_batch, questions(1), out, RLM(lm=lm, runner="local"), "text", at_once=1)
+    [row], spent = run(budget=Budget(calls=2))
+    assert (row["reason"], spent["calls"]) == ("max_calls", 2)
+    [row], spent = run(budget=Budget(calls=9))
+    assert (row["answer"], row["continued"], spent["calls"]) == ("partpart", False, 5)
+    assert not list((tmp_path / "out.jsonl.runs").glob("*.jsonl"))
 
 
 @pytest.mark.parametrize("at_once", [1, 16])
