@@ -42,9 +42,8 @@ class Bucket:
     def __init__(self, name: str, store: Store) -> None:
         self.name = name
         self.store = store
-        self._uploads: dict[
-            str, dict[int, bytes]
-        ] = {}  # the parts of each unfinished upload, by its ID and their number
+        self._uploads: dict[str, dict[int, bytes]] = {}
+        """The parts of each unfinished upload, by its ID and their number."""
 
     def verb_and_key(self, request: HttpRequest) -> tuple[str, str]:
         """The verb and key of a request, as fault scripts name them: a GET or HEAD of the bucket itself is a `LIST`."""

@@ -111,16 +111,6 @@ def short(missing_bytes: int = 1) -> HttpFault:
     return HttpFault("short range", change=change)
 
 
-def shifted(by_bytes: int = 1) -> HttpFault:
-    """The right head, and a body whose bytes are rotated."""
-
-    def change(reply: HttpReply) -> HttpReply:
-        offset = by_bytes % max(1, len(reply.body))
-        return replace(reply, body=reply.body[offset:] + reply.body[:offset])
-
-    return HttpFault("shifted body", change=change)
-
-
 def flipped(at: int = 0) -> HttpFault:
     """One byte of the body has all its bits inverted; a negative index counts from the end."""
 
@@ -138,11 +128,12 @@ def wrong_range(by_bytes: int = 1) -> HttpFault:
     return HttpFault("wrong Content-Range", change=lambda reply: _change_range(reply, by_bytes, by_bytes, by_bytes))
 
 
-def other_etag(etag: str = "another-version") -> HttpFault:
-    """The reply claims to be of another version, and the server ignores If-Match."""
-    return HttpFault("wrong ETag", change=lambda reply: reply.with_header("ETag", f'"{etag}"'), ignores=_IF_MATCH)
-
-
+shifted = partial(HttpFault, "shifted body", change=lambda reply: replace(reply, body=reply.body[1:] + reply.body[:1]))
+"""The right head, and a body that is rotated by one byte."""
+other_etag = partial(
+    HttpFault, "wrong ETag", change=lambda reply: reply.with_header("ETag", '"another-version"'), ignores=_IF_MATCH
+)
+"""The reply claims to be of another version, and the server ignores If-Match."""
 whole = partial(HttpFault, "200 for a range", ignores=frozenset({"range"}))
 """The whole object with status 200, although the request has a range."""
 
@@ -174,6 +165,8 @@ def refuse(status: int, code: str, headers: Mapping[str, str] | None = None) -> 
 
 
 internal_error = partial(refuse, 500, "InternalError")
+error_in_200 = partial(refuse, 200, "InternalError")
+"""An error in XML under a status of 200."""
 
 
 def slow_down(retry_after_seconds: int | None = None) -> HttpFault:
@@ -184,11 +177,6 @@ def slow_down(retry_after_seconds: int | None = None) -> HttpFault:
 def expired(status: Literal[400, 403] = 400) -> HttpFault:
     """The credentials have expired: S3 answers 400, other servers 403."""
     return refuse(status, "ExpiredToken")
-
-
-def error_in_200(code: str = "InternalError") -> HttpFault:
-    """An error in XML under a status of 200."""
-    return refuse(200, code)
 
 
 # -- which requests meet it -----------------------------------------------------------------------------------------

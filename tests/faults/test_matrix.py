@@ -27,6 +27,7 @@ from monocontext.testing.http_faults import (
     internal_error,
     lost,
     other_etag,
+    refuse,
     replaced,
     replaced_unseen,
     reset,
@@ -91,7 +92,7 @@ CASES = [
     Case(expired(400), by_boto3=REFUSED, opens_by_boto3=REFUSED),
     Case(expired(403), by_boto3=REFUSED, opens_by_boto3=REFUSED),
     Case(error_in_200()),
-    Case(error_in_200("SlowDown")),
+    Case(refuse(200, "SlowDown")),
     Case(replaced(), reads=MOVED, opens=DAMAGED),
     Case(replaced_unseen(), reads=MOVED, opens=DAMAGED),
 ]
