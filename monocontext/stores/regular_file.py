@@ -8,7 +8,6 @@ import os
 import stat
 from collections import deque
 from functools import partial
-from types import TracebackType
 from typing import IO
 
 from monocontext.errors import AccessDenied
@@ -54,7 +53,7 @@ class Descriptor(int):
     def __enter__(self) -> Descriptor:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

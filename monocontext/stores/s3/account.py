@@ -190,8 +190,6 @@ class Signer:
     service: str = "s3"
     _key_of_day: tuple[str, bytes] = ("", b"")
     """The day of the last signature, and the signing key of that day."""
-    _stamp_of_second: tuple[int, str] = (-1, "")
-    """The second of the last signature, and its time as it is signed."""
 
     def headers(self, method: str, host: str, target: str, headers: Mapping[str, str], now: float) -> dict[str, str]:
         """All headers of a signed request: `headers`, `host` and those of the signature, which covers the others.
@@ -199,10 +197,7 @@ class Signer:
         `target` is the path and the query, percent-encoded as they are sent. `now` is in seconds since 1970.
         """
         path, _, query = target.partition("?")
-        second, stamp = self._stamp_of_second
-        if second != int(now):
-            stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
-            self._stamp_of_second = int(now), stamp
+        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
         result = {name.lower(): value for name, value in headers.items()}
         result |= {"host": host, "x-amz-content-sha256": _EMPTY_SHA256, "x-amz-date": stamp}
         if self.credentials.token is not None:

@@ -30,13 +30,8 @@ from monocontext.stores.s3.settings import NoIdentity, NothingFound
 _REFUSED_CODES = {"AccessDenied", "ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"}
 _PERMANENT_STATUS = {402, 405, 411, 413, 414, 451, 501}
 _PERMANENT_CODES = {
-    "400",
-    "EntityTooLarge",
-    "InvalidArgument",
-    "InvalidBucketName",
-    "InvalidRequest",
-    "KeyTooLongError",
-}
+    "400", "EntityTooLarge", "InvalidArgument", "InvalidBucketName", "InvalidRequest", "KeyTooLongError",
+}  # fmt: skip
 """Status and codes of requests that fail however often they are sent; `400` stands for the response to a HEAD."""
 _REGION = r"[a-z0-9-]{1,40}"  # `eu-west-1`, or any other name that may be shown
 _CREDENTIALS = (

@@ -98,15 +98,16 @@ class S3Store(StoreBase):
                 log.emit()
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
+        check_range(start, length)
         if length:
             return self._read(key, ByteSpan(start, length), etag)
         # HTTP has no empty range.
-        url, info = self._url(key, ByteSpan(start, length)), self.head(key)
+        url, info = self._url(key), self.head(key)
         check_part(url, etag, info.etag, start, length, info.size_bytes)
         return Blob(b"", info.etag, info.size_bytes)
 
     def _read(self, key: str, span: ByteSpan | None, etag: str | None, most_bytes: int | None = None) -> Blob:
-        url, connection = self._url(key, span), self._connection
+        url, connection = self._url(key), self._connection
         request = ReadRequest(url, span, etag, most_bytes)
         try:
             transport = connection.transport(self._bucket)
@@ -221,10 +222,8 @@ class S3Store(StoreBase):
         with translate_errors(url, etag=etag, writing=writing, client=self._connection.client):
             yield self._connection.client()
 
-    def _url(self, key: str, span: ByteSpan | None = None) -> str:
-        """An object in error messages, in one line. Raises the errors of its key and of a span in it."""
-        if span is not None:
-            check_range(*span)
+    def _url(self, key: str) -> str:
+        """An object in error messages, in one line. Raises the errors of its key."""
         return self._display_url(check_key(key))
 
     def _target(self, key: str) -> dict[str, str]:
