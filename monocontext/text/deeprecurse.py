@@ -114,23 +114,15 @@ class DeepRecurseLines(LineView):
         self.bucket, self.prefix, self.manifest_name = bucket, prefix, manifest_name
 
 
-class _SegmentLines:
-    """The lines of one segment in the cache, with an estimate of their memory."""
-
-    __slots__ = ("lines", "size_bytes")
-
-    def __init__(self, text: str, line_count: int):
-        self.lines = text.splitlines(keepends=True)[:line_count]
-        self.size_bytes = len(text) * 2 + 80 * len(self.lines)
-
-
 class _Loading(Arrival):
-    """A segment that a thread loads."""
+    """A segment that a thread loads, and that the cache keeps once it is here."""
 
     def __init__(self) -> None:
         super().__init__()
         self.pid = os.getpid()
         self.lines: list[str] = []
+        self.size_bytes = 0
+        """An estimate of the memory of the lines."""
         self.error: BaseException | None = None
 
 
@@ -202,14 +194,12 @@ class DeepRecurseContext:
             loading = self._loading.get(number)
             if loading is not None and loading.pid == os.getpid():  # a forked child has none of the loading threads
                 return loading
-            loading = _Loading()
             cached = self._cache.get(number)
-            if isinstance(cached, _SegmentLines):
+            if isinstance(cached, _Loading):
                 self.stats.hits += 1
-                loading.lines = cached.lines
-                loading.arrive()
-                return loading
+                return cached
             self.stats.misses += 1
+            loading = _Loading()
             run_in_thread(partial(self._carry_out, number, loading))
             if not loading.is_done:
                 self._loading[number] = loading
@@ -226,15 +216,17 @@ class DeepRecurseContext:
 
     def _carry_out(self, number: int, loading: _Loading) -> None:
         try:
-            loading.lines = self._fetch(number).lines
+            self._fetch(number, loading)
         except BaseException as error:  # raised by the waiting caller
             loading.error = error
         with self._lock:
             if self._loading.get(number) is loading:
                 del self._loading[number]
-        loading.arrive()
+            loading.arrive()
+            if loading.error is None:
+                self._cache.put(number, loading)
 
-    def _fetch(self, number: int) -> _SegmentLines:
+    def _fetch(self, number: int, loading: _Loading) -> None:
         segment = self._segments[number]
         key = self._key_of(segment.key)
         blob = self._store.get(key)
@@ -247,13 +239,12 @@ class DeepRecurseContext:
             text = blob.data.decode(self._encoding, self._errors)
         except UnicodeDecodeError as error:
             raise DamagedData(f"{key}: not {self._encoding} at byte {error.start}: {error.reason}") from None
-        lines = _SegmentLines(text, segment.line_count)
+        loading.lines = text.splitlines(keepends=True)[: segment.line_count]
+        loading.size_bytes = len(text) * 2 + 80 * len(loading.lines)
         with self._lock:
             self.stats.gets += 1
             self.stats.bytes_fetched += len(blob.data)
             self.stats.bytes_used += len(blob.data)
-            self._cache.put(number, lines)
-        return lines
 
     def refresh(self) -> None:
         raise ValueError("a DeepRecurse context has no generations, so it cannot be refreshed: open it again")

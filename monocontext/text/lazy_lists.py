@@ -40,18 +40,6 @@ class Block(NamedTuple):
     stop: int
 
 
-class _Pass(NamedTuple):
-    """A pass over the text that may go on."""
-
-    next_item: int
-    """The number of the first item of the next block; -1 if there is no such pass."""
-    blocks: Iterator[Block]
-    """The blocks from that item on."""
-
-
-_NO_PASS = _Pass(-1, iter(()))
-
-
 class LazyList(LazyItems, Sequence[str]):
     """A list of strings that is computed as it is read; equal to a `list` of the same items.
 
@@ -71,7 +59,8 @@ class LazyList(LazyItems, Sequence[str]):
         self._block = Block(0, [], 0, 0)
         self._last_item = -2
         """The number of the item that was read last; at first one that no item is next to."""
-        self._open_pass = _NO_PASS
+        self._next_blocks: Iterator[Block] | None = None
+        """The blocks after the kept one, where a loop over the items reads on."""
         self._lock = threading.RLock()
         self._checkpoint_items, self._checkpoint_characters = array("Q", [0]), array("Q", [0])
         """Checkpoints, in order: the numbers of items, and the characters at which they begin."""
@@ -119,13 +108,12 @@ class LazyList(LazyItems, Sequence[str]):
     def _keep_block(self, item: int) -> Block:
         """The block with an item. If it follows the kept one, the pass stays open, to fetch later blocks ahead."""
         with self._lock:
-            blocks = self._open_pass.blocks if self._open_pass.next_item == item else self._blocks_from(item)
+            end = self._block.first + len(self._block.items)
+            blocks = self._next_blocks if self._next_blocks and item == end else self._blocks_from(item)
             block = next(blocks, None)
             if block is None:
                 raise IndexError("list index out of range")
-            follows = block.first == self._block.first + len(self._block.items)
-            self._block = block
-            self._open_pass = _Pass(block.first + len(block.items), blocks) if follows else _NO_PASS
+            self._block, self._next_blocks = block, blocks if block.first == end else None
             return block
 
     # -- as a list -------------------------------------------------------------------------------------------------
@@ -193,7 +181,6 @@ class LazyList(LazyItems, Sequence[str]):
         return items
 
     def _size_of(self, items: Sequence[str]) -> int:
-        """The characters of some items."""
         return sum(map(len, items))
 
     def iterate(self, start: int, stop: int) -> Iterator[str]:
@@ -297,7 +284,7 @@ class LazyListOfLines(LazyListOfParts):
         if high - low <= min(self._limit, _READ_CHARACTERS):
             with self._lock:
                 self._block = Block(first, span.read(low, high).split("\n")[: item + 1 - first], low, high)
-                self._open_pass = _NO_PASS
+                self._next_blocks = None
 
     def _range(self, start: int, stop: int) -> list[str] | None:
         stop = min(stop, len(self))

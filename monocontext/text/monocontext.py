@@ -315,7 +315,6 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         return self._of(self.span.between(start, stop), self._limit, self._opened, self._recipe)
 
     def _part(self, start: int, stop: int) -> str | Monocontext:
-        """Characters [start, stop): a `str` up to the limit, above it a view."""
         return self._read(start, stop) if stop - start <= self._limit else self._view(start, stop)
 
     @property
@@ -325,7 +324,6 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         return self._of(self.span, self._limit, self._opened, self._recipe) if can_change else self
 
     def _over(self, source: Derived, recipe: tuple[Any, ...]) -> Monocontext:
-        """A text over a derived source."""
         return self._of(Span(source, 0, source.characters), self._limit, None, recipe)
 
     @property
@@ -375,14 +373,12 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
 
     @property
     def _own_documents(self) -> Documents[Monocontext] | None:
-        """The documents of a whole text that has documents."""
         if self._reader is None or not self.span.is_whole:
             return None
         documents = self.documents
         return documents if documents.count else None
 
     def _shaped(self, shape: str) -> DocumentList | DocumentDict:
-        """The documents as a list or dict."""
         from monocontext.text.documents.shapes import shaped
 
         return shaped(self._snapshot, shape)

@@ -315,30 +315,13 @@ class StrLike(LazyText):
 
     # -- the real text ---------------------------------------------------------------------------------------------
 
-    rsplit = _on_str("rsplit")
-    swapcase, title, capitalize = _on_str("swapcase"), _on_str("title"), _on_str("capitalize")
-    translate, expandtabs, join = _on_str("translate"), _on_str("expandtabs"), _on_str("join")
-    center, ljust, rjust, zfill = (
-        _on_str("center"),
-        _on_str("ljust"),
-        _on_str("rjust"),
-        _on_str("zfill"),
-    )
-    format, format_map, encode = _on_str("format"), _on_str("format_map"), _on_str("encode")
-    isascii, isalnum, isalpha, isdecimal = (
-        _on_str("isascii"),
-        _on_str("isalnum"),
-        _on_str("isalpha"),
-        _on_str("isdecimal"),
-    )
-    isdigit, isnumeric, isspace, istitle = (
-        _on_str("isdigit"),
-        _on_str("isnumeric"),
-        _on_str("isspace"),
-        _on_str("istitle"),
-    )
-    isidentifier, isprintable = _on_str("isidentifier"), _on_str("isprintable")
-    islower, isupper = _on_str("islower"), _on_str("isupper")
+    rsplit, swapcase, title, capitalize = map(_on_str, ("rsplit", "swapcase", "title", "capitalize"))
+    translate, expandtabs, join = map(_on_str, ("translate", "expandtabs", "join"))
+    center, ljust, rjust, zfill = map(_on_str, ("center", "ljust", "rjust", "zfill"))
+    format, format_map, encode = map(_on_str, ("format", "format_map", "encode"))
+    isascii, isalnum, isalpha, isdecimal = map(_on_str, ("isascii", "isalnum", "isalpha", "isdecimal"))
+    isdigit, isnumeric, isspace, istitle = map(_on_str, ("isdigit", "isnumeric", "isspace", "istitle"))
+    isidentifier, isprintable, islower, isupper = map(_on_str, ("isidentifier", "isprintable", "islower", "isupper"))
     maketrans = staticmethod(str.maketrans)
 
     def __add__(self, other: object) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Sized
 from itertools import islice
-from operator import methodcaller
+from operator import attrgetter, methodcaller
 from typing import Any, SupportsIndex, overload
 
 from monocontext.errors import NotPicklable
@@ -29,17 +29,9 @@ class _Shape(LazyContext, Sized):
     """The same context as one `Monocontext`, which this module may not import."""
     documents: Documents[Any]
 
-    @property
-    def url(self) -> Any:
-        return self.text.url
-
-    @property
-    def generation(self) -> Any:
-        return self.text.generation
-
-    @property
-    def stats(self) -> Any:
-        return self.text.stats
+    url: Any = property(attrgetter("text.url"))
+    generation: Any = property(attrgetter("text.generation"))
+    stats: Any = property(attrgetter("text.stats"))
 
     def thinking(self) -> Any:
         """A context manager to enter while you wait for a model; see `Monocontext.thinking`."""

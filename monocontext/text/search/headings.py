@@ -74,9 +74,8 @@ def find_headings(text: str, begins_line: bool, max_headings: int) -> tuple[str,
     ]
     counts = Counter(heading.kind for heading in headings)
     if counts["definition"] >= max(_ENOUGH, counts["turn"]):
-        return "code", _pick(
-            [item for item in headings if item.kind != "heading"], max_headings
-        )  # in code these are comments
+        # A heading in code is a comment.
+        return "code", _pick([item for item in headings if item.kind != "heading"], max_headings)
     headings = [item for item in headings if item.kind != "definition"]
     kind = "Markdown" if counts["heading"] >= _ENOUGH else "prose"
     if counts["turn"] >= _ENOUGH:
