@@ -190,12 +190,12 @@ class FrameTable:
     def frame_at_byte(self, byte: int) -> Frame:
         """The frame that holds a byte of the text in UTF-8 (at most 1 GET, for its index page)."""
         page = self.page(self._page_number("bytes", byte))
-        return page[page.at_byte(byte)]
+        return page[bisect_right(page.byte_starts, byte) - 1]
 
     def frame_at_newline(self, newline: int) -> Frame:
         """The frame that holds newline number `newline`, from 0 (at most 1 GET, for its index page)."""
         page = self.page(self._page_number("newlines", newline))
-        return page[page.at_newline(newline)]
+        return page[bisect_right(page.newline_starts, newline) - 1]
 
     def page_at(self, character: int) -> Page:
         """The index page that covers a character (at most 1 GET)."""

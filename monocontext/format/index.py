@@ -161,7 +161,7 @@ def page_ref(data: bytes, records: Iterable[FrameRecord], before: PageRef | None
 
 
 class Page:
-    """A loaded page, which finds the frame of a character, byte or newline by bisection. 54 bytes a frame in memory."""
+    """A loaded page, which finds the frame of a character by bisection. 54 bytes a frame in memory."""
 
     def __init__(self, data: bytes, ref: PageRef, before: PageRef | None):
         """Parse and check a page. Raises `DamagedData`, whose message names the object."""
@@ -261,11 +261,3 @@ class Page:
     def at_character(self, character: int) -> int:
         """The number, in the page, of the frame with this character of the text."""
         return bisect_right(self.starts, character) - 1
-
-    def at_byte(self, byte: int) -> int:
-        """The number, in the page, of the frame with this byte of the text in UTF-8."""
-        return bisect_right(self.byte_starts, byte) - 1
-
-    def at_newline(self, newline: int) -> int:
-        """The number, in the page, of the frame with this newline of the text, counted from 0."""
-        return bisect_right(self.newline_starts, newline) - 1

@@ -72,9 +72,6 @@ def test_look_ups(table: tuple[list[FrameRun], list[FrameRecord]], later: bool) 
         frame = page[i]
         for character in {frame.start, frame.stop - 1, (frame.start + frame.stop) // 2}:
             assert page.at_character(character) == i
-        if frame.newlines:
-            assert page.at_newline(frame.start_newline) == i
-            assert page.at_newline(frame.start_newline + frame.newlines - 1) == i
 
 
 RUNS = [FrameRun("segments/a.seg", 0, 2, "raw"), FrameRun("s3://other/b.txt", 5, 1, "raw", "etag")]
