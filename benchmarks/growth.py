@@ -6,7 +6,6 @@ At 100 TB the real engine sends the requests. Each takes 30 ms, plus its bytes a
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import statistics
 import time
 import uuid
@@ -20,7 +19,6 @@ from monocontext.format.manifest import Manifest
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.testing import CountingStore
 from monocontext.writing.publish import append, publish
-from monocontext.writing.upkeep.gc import gc
 from tests.simulated import SimulatedWorkers
 from tests.virtual import VirtualStore, virtual_context
 
@@ -59,16 +57,14 @@ class Row:
 
 
 def append_rows() -> Iterator[Row]:
-    """Measure many appends, a reader of their text, and `gc` after them."""
+    """Measure many appends, and a reader of their text."""
     name = uuid.uuid4().hex
     store = CountingStore(MemoryStore(name, "context"))
-    seconds, largest = list[float](), 0
+    seconds = list[float]()
     for root, spent in _append(store, APPENDS):
         seconds.append(spent)
-        largest = max(largest, len(dataclasses.replace(root, text="", head="", tail="").to_bytes()))
         text_bytes, characters = root.text_bytes, root.characters
     yield from _time_rows(seconds)
-    yield Row("root without copies of text, largest", "8 KB", f"{largest:,} bytes", largest <= 8 << 10)
     stored = sum(info.size_bytes for info in store.list())
     measured = f"{stored / text_bytes:.1f} x text of {text_bytes / 1e6:.1f} MB"
     yield Row("stored, all generations", "40 x", measured, stored <= 40 * text_bytes)
@@ -79,9 +75,6 @@ def append_rows() -> Iterator[Row]:
         is_whole = sum(len(piece) for piece in context.chunks()) == characters
         gets = len(store.log) - opened
         yield Row("a scan", "60 GETs", f"{gets}", gets <= 60 and is_whole)
-    gc(store, older_than_seconds=0)
-    stored = sum(info.size_bytes for info in store.list())
-    yield Row("stored, after gc", "3 x + 5 MB", f"{stored / text_bytes:.1f} x", stored <= 3 * text_bytes + 5e6)
     forget(name)
 
 

@@ -265,21 +265,21 @@ FAMILIES = (
     # Asks a sub-model about each chunk, one after another.
     Program("linear chunk scan", _chunk_text, _chunk_scan, most_stall=0.10, most_amplification=1.1, answer=_read_words),
     # Searches for keywords, shows the lines around each match, then reads on from the last.
-    Program("grep and zoom", _grep_text, _grep_and_zoom, most_stall=0.30, prunable=True),
+    Program("grep and zoom", _grep_text, _grep_and_zoom, most_stall=0.30),
     # Asks a sub-model about many chunks at once, in batches.
     Program("batched map-reduce", _map_text, _map_reduce, most_stall=0.10, most_amplification=1.1, answer=_read_words),
     # Looks for a day in a sorted text by halving it.
     Program("bisection", _bisected_text, _bisection, most_stall=1.02, ordered=True),
     # Follows a chain of records, each of which names the next.
-    Program("multi-hop search", _hop_text, _multi_hop, most_stall=0.30, prunable=True),
+    Program("multi-hop search", _hop_text, _multi_hop, most_stall=0.30),
     # Reads the end, then searches for the cause of the failure there.
-    Program("tail first", _tail_text, _tail_first, most_stall=0.30, prunable=True),
+    Program("tail first", _tail_text, _tail_first, most_stall=0.30),
     # Counts words in slices at random offsets.
     Program("random sampling", planted_text("logs", "INFO"), _random_sampling, most_stall=1.02),
     # Counts a word in the whole text.
     Program("full pass", _pass_text, _full_pass, most_stall=1.02, most_amplification=1.1, full_pass=True),
     # Lists the headings, then asks a sub-model about each chapter.
-    Program("outline navigation", _outline_text, _outline, most_stall=0.40, answer=_read_stone, prunable=True),
+    Program("outline navigation", _outline_text, _outline, most_stall=0.40, answer=_read_stone),
     # Reads ever wider windows around a match, and lets a sub-model vote on them.
-    Program("re-read and verify", _verify_text, _verify, most_stall=0.10, answer=_read_votes, prunable=True),
+    Program("re-read and verify", _verify_text, _verify, most_stall=0.10, answer=_read_votes),
 )

@@ -179,10 +179,10 @@ def _interleave(text: Text) -> Conversation:
 
 
 MIXTURES = (
-    Program("symbol search", _symbol_text, _symbol_search, most_stall=0.30, prunable=True),
-    Program("CJK windows", _cjk_text, _read_around_match, most_stall=0.30, prunable=True),
-    Program("session memory", _sessions_text, _sessions, most_stall=0.30, prunable=True),
-    Program("naive misuse", _vault_text, _lower_whole, most_stall=0.30, prunable=True),
+    Program("symbol search", _symbol_text, _symbol_search, most_stall=0.30),
+    Program("CJK windows", _cjk_text, _read_around_match, most_stall=0.30),
+    Program("session memory", _sessions_text, _sessions, most_stall=0.30),
+    Program("naive misuse", _vault_text, _lower_whole, most_stall=0.30),
     Program("head + tail summaries", _ends_text, _summarize_ends, most_stall=0.10, answer=_read_signatures),
     Program("literal zooms", _zoom_text, _literal_zooms, most_stall=0.10, most_amplification=1.3, most_misses=0.15),
     Program("interleaved scans", _scans_text, _interleave, most_stall=1.00, cache_bytes=64 << 20),

@@ -23,14 +23,13 @@ class Program:
     most_amplification: float | None = None  # the most bytes moved for each byte used; None: no limit
     most_misses: float | None = None  # the most of what is read ahead that no code uses, as a share; then no waiting
     answer: Callable[[str], str] = lambda prompt: "noted"  # the sub-model's reply to a prompt
-    prunable: bool = False  # whether search filters let it skip most frames
     full_pass: bool = False  # whether it has to read everything
     ordered: bool = False  # whether it works on `ordered_context` in place of the text
     cache_bytes: int | None = None  # the size of its cache, if it needs a small one
 
-    def store(self, text: Text, *, filters: bool) -> VirtualStore:
-        """A store with the context of its text; `filters`: whether with search filters."""
-        return ordered_context(text.frames) if self.ordered else text.store(filters=filters)
+    def store(self, text: Text) -> VirtualStore:
+        """A store with the context of its text."""
+        return ordered_context(text.frames) if self.ordered else text.store()
 
 
 def numbers(printed: str) -> list[int]:

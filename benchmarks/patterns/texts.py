@@ -37,19 +37,18 @@ class Text:
     width: int = WIDTH
     planted: dict[int, str] = field(default_factory=dict)
     truth: str = ""  # the answer that a program over this text must find
-    _stores: dict[bool, VirtualStore] = field(default_factory=dict, repr=False)  # kept, since a terabyte takes a minute
+    _store: VirtualStore | None = field(default=None, repr=False)  # kept, since a terabyte takes a minute
 
     @property
     def characters(self) -> int:
         return self.frames * len(self.filler)
 
-    def plant(self, place: float, *lines: str) -> int:
-        """Replace lines at `place`, a share of the whole; returns the offset of the first."""
-        self._stores.clear()
+    def plant(self, place: float, *lines: str) -> None:
+        """Replace lines at `place`, a share of the whole."""
+        self._store = None
         start = int(place * (self.characters - 1)) // self.width * self.width
         for number, line in enumerate(lines):
             self._overwrite(start + number * self.width, line)
-        return start
 
     def _overwrite(self, start: int, line: str) -> None:
         """Replace the whole line that begins at an offset of the text."""
@@ -59,12 +58,11 @@ class Text:
         text = self.planted.get(frame, self.filler)
         self.planted[frame] = text[:offset] + line.ljust(self.width - 1) + "\n" + text[offset + self.width :]
 
-    def store(self, *, filters: bool) -> VirtualStore:
+    def store(self) -> VirtualStore:
         """A store with the context. Frames are not compressed: a stored byte is a byte of text."""
-        if filters not in self._stores:
-            store = virtual_context(self.frames, self.filler, self.planted, filters=filters, distinct=True)
-            self._stores[filters] = store
-        return self._stores[filters]
+        if self._store is None:
+            self._store = virtual_context(self.frames, self.filler, self.planted, filters=True, distinct=True)
+        return self._store
 
 
 def text_of(kind: str, frames: int) -> Text:

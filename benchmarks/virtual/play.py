@@ -51,14 +51,13 @@ class Played:
     used_bytes: int  # those that at least one operation used, and those of the index and filters
     ahead_bytes: int
     ahead_used_bytes: int
-    skipped_share: float  # of the frames: filters excluded them from searches
 
 
 def play(program: Program, text: Text, policy: str, distance: Distance, seed: int = 0) -> Played:
     """Run a program over a text, with a policy of `suite.POLICIES`. Raises what the program's code raises."""
     clock = VirtualClock()
     workers = LinkedWorkers(distance, seed, clock)
-    store = MeteredStore(program.store(text, filters=True), distance, clock, seed)
+    store = MeteredStore(program.store(text), distance, clock, seed)
     cache_bytes = program.cache_bytes or CACHE_BYTES
     context = Monocontext.open(store, cache_bytes=cache_bytes, workers=workers, prefetch=cast(Prefetch, policy))
     stage, conversation = _Stage(program, context, workers, seed), program.talk(text)
@@ -79,7 +78,6 @@ def play(program: Program, text: Text, policy: str, distance: Distance, seed: in
         answer, text.truth, codes, outputs, stall_seconds=workers.stalled_seconds, bytes=store.bytes,
         used_bytes=stats.bytes_used + store.index_bytes, ahead_bytes=stats.prefetch.bytes_fetched,
         ahead_used_bytes=stats.prefetch.bytes_used,
-        skipped_share=stats.search.pruned / stats.search.frames if stats.search.frames else 0.0,
     )  # fmt: skip
 
 

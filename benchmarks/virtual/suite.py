@@ -18,8 +18,6 @@ FAR = Distance("far_150", 100e6)
 PREFETCH = "all"  # the policy that the gates judge
 PASS_LIMIT_BYTES = 20 * 10**9  # programs that read everything run up to this size only
 _LEAST_FRAMES = 8  # programs plant lines at different places, which need frames of their own
-_LARGE_BYTES = 10 * 10**9  # from this size on, programs that filters help have gates of their own
-_LARGE_STALL_SECONDS, _LARGE_UNSKIPPED_SHARE = 1.5, 0.01
 _LEAST_STALL_SECONDS = 0.1  # less waiting without reading ahead counts as this much
 
 
@@ -32,7 +30,6 @@ class Plan:
     policies: Sequence[str] = ("off", "all")
     programs: Sequence[str] = ()  # parts of names; empty for all programs
     seeds: int = 3  # runs of each program, whose figures are averaged
-    seed: int = 0  # the seed of the first run
 
     @property
     def frames(self) -> int:
@@ -51,11 +48,9 @@ class Row:
 
     program: str
     policy: str
-    size_bytes: int
     stall_seconds: float
     amplification: float  # bytes moved for each byte used
     precision: float | None  # the share of the bytes read ahead that code used; None if none were
-    skipped: float  # the share of the frames that filters excluded from searches
 
 
 def add(commands: Commands) -> None:
@@ -99,15 +94,13 @@ def _measure(program: Program, plan: Plan) -> list[Row]:
     text = program.text(plan.frames)
     rows = []
     for policy in plan.policies:
-        seeds = range(plan.seed, plan.seed + plan.seeds)
-        runs = [check_truth(program, play(program, text, policy, plan.distance, seed)) for seed in seeds]
+        runs = [check_truth(program, play(program, text, policy, plan.distance, seed)) for seed in range(plan.seeds)]
         ahead, used = sum(run.ahead_bytes for run in runs), sum(run.used_bytes for run in runs)
         rows.append(Row(
-            program.name, policy, plan.size_bytes,
+            program.name, policy,
             stall_seconds=sum(run.stall_seconds for run in runs) / len(runs),
             amplification=sum(run.bytes for run in runs) / used if used else 1.0,
             precision=sum(run.ahead_used_bytes for run in runs) / ahead if ahead else None,
-            skipped=sum(run.skipped_share for run in runs) / len(runs),
         ))  # fmt: skip
     return rows
 
@@ -136,7 +129,7 @@ class Gate:
 
 
 def judge(rows: Iterable[Row]) -> list[Gate]:
-    """The gates that the policy PREFETCH has to pass, given rows of one size. Those of `off` are for comparison."""
+    """The gates that the policy PREFETCH has to pass, given their rows. Those of `off` are for comparison."""
     by_name = {(row.program, row.policy): row for row in rows}
     gates: list[Gate] = []
     for program in PROGRAMS:
@@ -145,17 +138,12 @@ def judge(rows: Iterable[Row]) -> list[Gate]:
             ratio = row.stall_seconds / max(off.stall_seconds, _LEAST_STALL_SECONDS)
             gates.append(Gate(f"stall of {program.name} against no reading ahead", ratio, program.most_stall))
         if row:
-            gates += _large_gates(program, row) if row.size_bytes >= _LARGE_BYTES else _small_gates(program, row)
+            gates += _gates_of(program, row)
     return gates
 
 
-def _large_gates(program: Program, row: Row) -> Iterator[Gate]:
-    if program.prunable:
-        yield Gate(f"stall of {program.name}, seconds", row.stall_seconds, _LARGE_STALL_SECONDS)
-        yield Gate(f"share of frames that {program.name} did not skip", 1 - row.skipped, _LARGE_UNSKIPPED_SHARE)
-
-
-def _small_gates(program: Program, row: Row) -> Iterator[Gate]:
+def _gates_of(program: Program, row: Row) -> Iterator[Gate]:
+    """The limits of a program, apart from that on its waiting against no reading ahead."""
     if program.most_amplification is not None:
         yield Gate(f"amplification of {program.name}", row.amplification, program.most_amplification)
     if program.most_misses is not None:

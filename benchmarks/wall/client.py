@@ -144,10 +144,8 @@ class Obstore(Way):
     def __init__(self, size_bytes: int) -> None:
         super().__init__(size_bytes)
         self._module = import_module("obstore")
-        keys = {name: os.environ[f"AWS_{name.upper()}"] for name in ("access_key_id", "secret_access_key")}
-        options = {"allow_http": True, "allow_invalid_certificates": True}  # it cannot be given a certificate authority
         self._store = import_module("obstore.store").S3Store(
-            BUCKET, endpoint=ENDPOINT, region=REGION, **keys, virtual_hosted_style_request=False, client_options=options
+            BUCKET, endpoint=ENDPOINT, region=REGION, client_options={"allow_http": True}
         )
 
     def read(self, start: int, stop: int) -> bytes:

@@ -16,7 +16,7 @@ from benchmarks.virtual.suite import Gate, Row, judge
 
 
 def row(program: str, policy: str = "all", **more: Any) -> Row:
-    usual = Row(program, policy, 200_000_000, stall_seconds=0.0, amplification=1.0, precision=0.9, skipped=1.0)
+    usual = Row(program, policy, stall_seconds=0.0, amplification=1.0, precision=0.9)
     return replace(usual, **more)
 
 
@@ -31,7 +31,6 @@ def test_gates_are_what_the_figures_say() -> None:
     assert failing(slow, off) == [against, "amplification of linear chunk scan"]
     assert failing(row("linear chunk scan", stall_seconds=0.1), off) == []
     assert failing(row("literal zooms", precision=0.8)) == ["hints that miss, literal zooms"]
-    assert failing(row("grep and zoom", size_bytes=10**10, stall_seconds=1.6)) == ["stall of grep and zoom, seconds"]
     assert judge([off]) == []
     assert str(Gate("x", 2.0, 1.0)) == "FAILS  x: 2.000, at most 1"
 
