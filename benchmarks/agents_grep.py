@@ -24,7 +24,7 @@ from zlib import crc32
 
 from benchmarks import agents_grep_client as client
 from benchmarks.corpora import code_files
-from benchmarks.options import Commands, head_line, machine_line, parse_list, row_line
+from benchmarks.options import Commands, head_line, machine_line, row_line
 from benchmarks.processes import peers_folder, run_client
 from benchmarks.quality.haystack import Sources
 from monocontext import documents, publish
@@ -63,8 +63,6 @@ class Grep:
 
 def add(commands: Commands) -> None:
     command = commands.add_parser("agents_grep", help="ten greps over files in a bucket, against reading every file")
-    command.add_argument("--files", type=parse_list, default=("2000", "30000"), help="numbers of files")
-    command.add_argument("--latency", type=parse_list, default=("30", "63"), help="milliseconds of a request")
     command.add_argument("--quick", action="store_true", help="200 files of this Python, 1 ms")
     command.set_defaults(run=main)
 
@@ -74,8 +72,8 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.quick:
         run(_library(200), (1.0,))
         return 0
-    for count in map(int, arguments.files):
-        run(code_files(count, _MOST_BYTES), map(float, arguments.latency))
+    for count in (2_000, 30_000):
+        run(code_files(count, _MOST_BYTES), (30.0, 63.0))
     return 0
 
 
@@ -140,7 +138,7 @@ def _small_file(files: Mapping[str, bytes]) -> str:
     small = (path for path in later if names[path.rpartition("/")[2]] == 1 and len(files[path]) < _SHOWN_BYTES)
     path = next(small, None)
     if path is None:
-        raise SystemExit(f"no file of less than {_SHOWN_BYTES:,} bytes has a name of its own: take more --files")
+        raise SystemExit(f"no file of less than {_SHOWN_BYTES:,} bytes has a name of its own")
     return path
 
 

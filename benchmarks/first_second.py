@@ -6,8 +6,6 @@ Each client runs in a new process, in turns, against the stand-in: 150 ms to the
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 
 from benchmarks import first_second_client as client
@@ -43,22 +41,20 @@ def main(arguments: argparse.Namespace) -> int:
 
 def _measure(size: int, samples: int) -> dict[str, dict[str, float]]:
     """The least of each figure by way, since others use this machine too."""
-    with _server(size) as endpoint:
-        measure = partial(run_client, client.__file__, endpoint=endpoint)
+    with _make_server(size) as server:
+        measure = partial(run_client, client.__file__, endpoint=server.endpoint)
         runs_by_way = in_turns(client.WAYS, samples, lambda way: measure(way, "ctx", NEEDLE))
     return {way: {kind: min(run[kind] for run in runs) for kind in runs[0]} for way, runs in runs_by_way.items()}
 
 
-@contextmanager
-def _server(size: int) -> Iterator[str]:
-    """The endpoint of a server with two copies of the text, as object and context each; one is for warm reads."""
+def _make_server(size: int) -> S3StandIn:
+    """A server with two copies of the text, as object and context each; one is for warm reads."""
     name, data = f"memory://first-second-wall-{size}", make_incident(size, NEEDLE_SHARE)
     for prefix in ("ctx", "ctx-again"):
         open_store(name).put(f"{prefix}/{client.TEXT}", data)
         publish(data.decode("ascii"), f"{name}/{prefix}", replace=True)
     speed = CONNECTION_BYTES_PER_SECOND
-    with S3StandIn(
+    return S3StandIn(
         open_store(name), bucket=client.BUCKET, latency=f"const_{LATENCY_MS}", connection_bytes_per_second=speed,
         link_bytes_per_second=speed,
-    ) as server:  # fmt: skip
-        yield server.endpoint
+    )  # fmt: skip

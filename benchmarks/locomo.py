@@ -36,7 +36,6 @@ class _Answer(NamedTuple):
 
     holds_turn: list[bool]  # for each passage, whether it holds a turn of the evidence
     is_of_session: list[bool]  # for each passage, whether its session has a turn of the evidence
-    has_evidence: bool  # whether the evidence names a turn of the conversation
     seconds: float  # of processor time
 
 
@@ -49,8 +48,6 @@ def measure(path: Path) -> int:
     for name, results in (("a turn of the evidence", turns), ("its session", sessions)):
         shares = (statistics.mean(any(are_right[:k]) for are_right in results) for k in _RANKS)
         print(row_line(name, *(f"{share:.3f}" for share in shares), f"{milliseconds:.1f}"))
-    without = sum(not answer.has_evidence for answer in answers)
-    print(f"\nquestions whose evidence names no turn of the conversation, counted as wrong: {without}")
     return 0
 
 
@@ -69,7 +66,7 @@ def _ask_conversation(sample: dict[str, Any]) -> Iterator[_Answer]:
             seconds = time.process_time() - began
             holds_turn = [any(turn.line in passage.text for turn in evidence) for passage in passages]
             is_of_session = [any(turn.session == passage.document for turn in evidence) for passage in passages]
-            yield _Answer(holds_turn, is_of_session, bool(evidence), seconds)
+            yield _Answer(holds_turn, is_of_session, seconds)
 
 
 def _sessions(conversation: dict[str, Any]) -> tuple[dict[str, str], dict[str, _Turn]]:

@@ -10,7 +10,6 @@ import json
 import statistics
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -76,7 +75,7 @@ def run(plan: Plan) -> list[dict[str, Any]]:
     """The medians of each installed way. Raises `AssertionError` if one reads a wrong text."""
     data = make_incident(plan.size_bytes, 0.7)
     session = make_session(data, plan.think_seconds)
-    with tempfile.TemporaryDirectory() as folder, _server(plan, data) as server:
+    with tempfile.TemporaryDirectory() as folder, _make_server(plan, data) as server:
         path = Path(folder) / "session.json"
         path.write_text(json.dumps({"size_bytes": len(data), "turns": session.turns}))
         (Path(folder) / client.TEXT).write_bytes(data)
@@ -98,16 +97,14 @@ def run(plan: Plan) -> list[dict[str, Any]]:
     ]
 
 
-@contextmanager
-def _server(plan: Plan, data: bytes) -> Iterator[S3StandIn]:
+def _make_server(plan: Plan, data: bytes) -> S3StandIn:
     """A server that holds the text as one object and as a context."""
     open_store("memory://peers").put(client.TEXT, data)
     publish(data.decode("ascii"), f"memory://peers/{client.CONTEXT}", replace=True)
-    with S3StandIn(
+    return S3StandIn(
         open_store("memory://peers"), bucket=client.BUCKET, latency=plan.profile,
         connection_bytes_per_second=CONNECTION_BYTES_PER_SECOND, link_bytes_per_second=plan.link_bytes_per_second,
-    ) as server:  # fmt: skip
-        yield server
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
