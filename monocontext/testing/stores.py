@@ -56,7 +56,7 @@ class WrappedStore(StoreWrapper):
 
 
 class CountingStore(WrappedStore):
-    """Counts requests, failed ones included, and bytes. The counts are exact when many threads use it.
+    """Counts requests, failed ones included, and the bytes read. The counts are exact when many threads use it.
 
     A `list` counts 1 for each 1000 objects or part of them, as on S3; a `put` counts 1 for any size.
     """
@@ -71,18 +71,13 @@ class CountingStore(WrappedStore):
         with self._lock:
             self.log: list[Request] = []  # all requests, in the order in which they began
             self.counts: Counter[str] = Counter()  # requests by verb
-            self.bytes_read = self.bytes_written = 0
-            """Bytes that `get` and `get_range` returned, and those that `put` stored."""
+            self.bytes_read = 0  # the bytes that `get` and `get_range` returned
 
     @property
     def gets(self) -> int:
         """The number of `get` and `get_range` requests."""
         with self._lock:
             return self.counts["get"] + self.counts["get_range"]
-
-    @property
-    def puts(self) -> int:
-        return self.counts["put"]
 
     @property
     def requests(self) -> int:
@@ -104,11 +99,9 @@ class CountingStore(WrappedStore):
     def _send(self, request: Request, call: Callable[[], _T]) -> _T:
         self._note(request)
         result = call()
-        with self._lock:
-            if isinstance(result, Blob):
+        if isinstance(result, Blob):
+            with self._lock:
                 self.bytes_read += len(result.data)
-            elif request.verb == "put":
-                self.bytes_written += request.length or 0
         return result
 
 
