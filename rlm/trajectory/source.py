@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
-from rlm.context.excerpt import join_ends
+from rlm.context.excerpt import shorten
 from rlm.context.text_parts import TextPart, text_parts
 from rlm.runners.claims import Claim
 from rlm.trajectory.fields import Range
@@ -108,10 +108,8 @@ def cite(context: object, claims: Sequence[Claim], read: Sequence[Range] | None)
     """Look up the sources that a model claims. Returns those that it found, and a note on each other claim. `read`: the
     ranges that the run has read, in which quotes are searched; None for a context that does not record them. Costs 1
     GET for each source that is not in the cache."""
-    if not claims:
-        return [], []
     parts = text_parts(context)
-    if not parts:
+    if claims and not parts:
         return [], ["the context is not a text, so the sources of the answer are neither checked nor shown"]
     sources, notes = [], []
     for number, claim in enumerate(claims, 1):
@@ -185,12 +183,9 @@ def _source_of(located: _PartRange) -> Source:
     """A range of a part with its text (1 GET, if that is not in the cache)."""
     part, read = located.part, _read_of(located)
     text = str(part.text[located.start : located.stop])
-    half = _SHOWN_CHARACTERS // 2
-    is_short = len(text) <= _SHOWN_CHARACTERS
-    display = text if is_short else join_ends(text[:half], text[-half:], len(text) - _SHOWN_CHARACTERS)
     # Only a text in storage that is the whole context has a version to cite.
     generation = part.text.generation if part.name is None and not isinstance(part.text, str) else None
     return Source(
-        read.start, read.stop, read.lines, read.document, text=display, generation=generation,
+        read.start, read.stop, read.lines, read.document, text=shorten(text, _SHOWN_CHARACTERS), generation=generation,
         sha256=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(), url=part.url_at(located.start),
     )  # fmt: skip
