@@ -52,8 +52,7 @@ def __getattr__(name: str) -> object:
         import rlm.exports as exports
 
         globals().update({public: getattr(exports, public) for public in exports.__all__})
-        value: object = globals()[name]
-        return value
+        return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -80,15 +80,11 @@ class WrittenAnswers:
 
     def find_partial(self, messages: Sequence[Message], newest: ParsedReply) -> str:
         """The best answer when no call is left: the draft in `answer`, else the last words of the model, if any."""
-        draft = self.runner.run(prompts.GIVE_DRAFT_CODE).final_answer
-        if draft:
+        if draft := self.runner.run(prompts.GIVE_DRAFT_CODE).final_answer:
             return draft
         replies = [message["content"] for message in conversation(messages) if message["role"] == "assistant"]
-        for reply in (newest, *map(parse_reply, reversed(replies))):
-            words = _answer_words(reply)
-            if words:
-                return words
-        return ""
+        newest_first = map(_answer_words, (newest, *map(parse_reply, reversed(replies))))
+        return next((words for words in newest_first if words), "")
 
     def _evaluate(self, final: TextFinal) -> str | None:
         """The value of an answer that `resolve` refuses since it is code; None if there is none.

@@ -133,12 +133,16 @@ class _Batch:
                     self._start(remaining.popleft(), share)
                 if not self._shares:
                     return
-                row = self._wait()
+                id_, result = self._ended.get()
+                if isinstance(result, BaseException):
+                    raise result
+                del self._shares[id_]
+                row = {"id": id_, "question": self._questions[id_], **result}
                 file.write(json.dumps(row).encode() + b"\n")
                 file.flush()
                 self._keep(row)
                 if not row.get("error"):  # after a limit too, which may have refused calls of its code
-                    for path in self.runs.glob(f"{self._trajectory_of(row['id']).stem}.*"):
+                    for path in self.runs.glob(f"{self._trajectory_of(id_).stem}.*"):
                         path.unlink(missing_ok=True)
 
     def _keep(self, row: Result) -> None:
@@ -157,20 +161,12 @@ class _Batch:
         def answer() -> None:
             try:
                 self._ended.put((id_, self._answer(self._questions[id_], path, budget)))
-            except BaseException as exc:  # `_wait` raises it
+            except BaseException as exc:  # `run` raises it
                 self._ended.put((id_, exc))
 
         self._shares[id_] = share
         # A daemon: a question that is still open when the process ends goes on from its trajectory.
         threading.Thread(target=answer, name="rlm-batch", daemon=True).start()
-
-    def _wait(self) -> Result:
-        """Wait for the next result. Returns it as a line of `OUT`; raises the exception that ended its thread."""
-        id_, result = self._ended.get()
-        if isinstance(result, BaseException):
-            raise result
-        del self._shares[id_]
-        return {"id": id_, "question": self._questions[id_], **result}
 
     def _trajectory_of(self, id_: str) -> Path:
         """The trajectory of a question. A hash of id and text names it, since an id may contain any characters."""

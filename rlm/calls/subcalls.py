@@ -31,8 +31,6 @@ _QUESTION_CHARACTERS = 4_000  # a longer prompt of a child run is not a question
 _LONG_PROMPT = "Read the beginning of `context`: it says what to do with the rest of it. Do that."
 
 Spawn = Callable[[str, object, str | None], ChildRun]  # runs a child over `(query, context, model)`
-
-
 _CellCall = Callable[[int], str]  # makes a call, whose number it takes; returns its answer, or raises LLMError
 
 
@@ -222,8 +220,6 @@ class SubCalls:
             except LLMError as exc:
                 return exc
 
-        if not calls:
-            return []
         jobs = [partial(attempt, *job) for job in zip(calls, self.gateway.number_calls(len(calls)), strict=True)]
         # An interrupt releases the lock, wherever it strikes, and so stops the clock.
         with (lock := threading.Lock()), self.waited.running(lock), thinking(self._texts):

@@ -142,7 +142,6 @@ class Usage:
     def __init__(self, prices: Prices | None = None) -> None:
         """`prices`: the caller's, which override the table of `genai-prices`."""
         self.prices: Prices = prices or {}
-        """The caller's prices."""
         self.calls = self.input_tokens = self.output_tokens = 0
         """The calls that were paid for, and the tokens of their prompts and replies."""
         self.known_dollars = 0.0

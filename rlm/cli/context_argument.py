@@ -36,9 +36,7 @@ def named_texts(argument: str) -> dict[str, str]:
     """The files or URLs of several texts by name, from `code=URL logs=URL`; empty for any other argument."""
     pairs = _named_locations(argument)
     texts = dict(pairs)
-    if len(texts) < len(pairs) or not all(map(names_context, texts.values())):
-        return {}
-    return texts
+    return texts if len(texts) == len(pairs) and all(map(names_context, texts.values())) else {}
 
 
 def _named_locations(argument: str) -> list[tuple[str, str]]:
@@ -107,9 +105,8 @@ def _check_shape(context: str, shape: str, *, is_text: bool) -> None:
 
 def _open_stored(context: str, options: StoreOptions, shape: str) -> Any:
     """Open a context at a URL or in a directory. Raises UsageError, and the errors of `Monocontext.open`."""
-    store_options = options_of(context, options)
     try:
-        return Monocontext.open(context, shape=shape, **store_options)  # type: ignore[call-overload] # any shape
+        return Monocontext.open(context, shape=shape, **options_of(context, options))  # type: ignore[call-overload]
     except ValueError as error:
         if type(error) is ValueError:  # for an option; subclasses, such as InvalidUrl, are printed as they are
             raise UsageError(str(error)) from None
@@ -119,8 +116,7 @@ def _open_stored(context: str, options: StoreOptions, shape: str) -> Any:
 def _decode(data: bytes, source: str) -> str:
     """Decode UTF-8, without its byte order mark. Line ends stay as they are. Raises UsageError."""
     try:
-        return data.decode("utf-8-sig")
+        return data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as exc:
-        mark_bytes = len(data) - len(exc.object)
-        byte, offset = exc.object[exc.start], mark_bytes + exc.start
-        raise UsageError(f"{source} is not UTF-8: byte 0x{byte:02x} at offset {offset}; convert it to UTF-8") from None
+        byte = f"byte 0x{data[exc.start]:02x} at offset {exc.start}"
+        raise UsageError(f"{source} is not UTF-8: {byte}; convert it to UTF-8") from None

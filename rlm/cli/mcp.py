@@ -32,7 +32,6 @@ from rlm.rlm import RLM
 from rlm.trajectory.completion import Completion
 from rlm.trajectory.display import why_unfinished
 from rlm.trajectory.source import format_sources
-from rlm.trajectory.step import Step
 
 ALIAS = "chat_rlm_query"  # the name of the tool in DeepRecurse's server
 _FOLDER_HELP = (
@@ -64,7 +63,10 @@ def make_ask_tools(served: Served, options: Mapping[str, Any], folder: Path | No
         with ExitStack() as stack:
             text = await asyncio.to_thread(stack.enter_context, _open_text(served, folder, context))
             try:
-                with RLM(**_limit_cost(options, max_dollars), on_step=_report_step) as rlm:
+                limited = _limit_cost(options, max_dollars)
+                with RLM(
+                    **limited, on_step=lambda step: tell(f"turn {step.iteration} took {step.seconds:.0f} s")
+                ) as rlm:
                     completion = await rlm.acompletion(query, text)
             except RLMError as error:
                 raise ToolRefusal(str(error)) from None
@@ -77,10 +79,6 @@ def make_ask_tools(served: Served, options: Mapping[str, Any], folder: Path | No
     if folder is not None:
         ask.__doc__ = f"{inspect.getdoc(ask)} {_FOLDER_HELP}"
     return {"ask": ask, ALIAS: chat_rlm_query} if served.has_texts else {"ask": ask}
-
-
-def _report_step(step: Step) -> None:
-    tell(f"turn {step.iteration} took {step.seconds:.0f} s")
 
 
 def _limit_cost(options: Mapping[str, Any], max_dollars: float | None) -> Mapping[str, Any]:

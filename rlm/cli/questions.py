@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import click
 
@@ -17,20 +17,18 @@ from monocontext.cli.options import S3, AsJson
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import is_quiet, print_line, print_remark
 from monocontext.cli.serving import Host, OpenBrowser, Port, serve_page
+from monocontext.options import StoreOptions
 from rlm.cli import options as shared
 from rlm.cli.context_argument import LOCAL_SESSIONS, UsageError, named_texts, names_context, open_argument
 from rlm.cli.resuming import absolute_location, recorded_location, resumed_options
 from rlm.context.excerpt import make_printable
 from rlm.errors import LLMError
 from rlm.rlm import RLM, load_run
+from rlm.trajectory.completion import Completion
 from rlm.trajectory.display import Display, print_summary, why_unfinished
 from rlm.trajectory.source import format_sources
 from rlm.view import page
 from rlm.view.feed import RowFeed
-
-if TYPE_CHECKING:
-    from monocontext.options import StoreOptions
-    from rlm.trajectory.completion import Completion
 
 
 @shared.one_line_errors()
@@ -109,7 +107,6 @@ def _join_texts(words: list[str]) -> tuple[str | None, str | None]:
 
 
 def _answer(rlm: RLM, display: Display, location: str, question: str, s3: StoreOptions, shape: str) -> Completion:
-    """Answer a question about the context at `location`."""
     with open_argument(location, s3, shape) as text, rlm.session(text, source=absolute_location(location)) as session:
         display.watch(session.gateway)
         with _naming_resume_command(session.path, s3, shape):
@@ -151,7 +148,6 @@ def _naming_resume_command(path: Path | None, stored: Mapping[str, Any], shape: 
 
 
 def _resume_command(path: Path, stored: Mapping[str, Any], shape: str) -> str:
-    """The command that resumes a recorded run."""
     words = ["rlm", "run", "--resume", str(path)]
     for name, value in stored.items():
         words += [f"--{name}"] if value is True else [f"--{name}", value]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,6 @@ from rlm.cli.context_argument import LOCAL_SESSIONS, UsageError, named_texts
 from rlm.cli.options import choose_models, provider_of
 from rlm.rlm import recorded_options
 
-_BUDGET_FIELDS = ("iterations", "calls", "tokens", "dollars", "seconds")
-_OTHER_OPTIONS = ("runner", "max_depth", "models")
 _FIXED = {  # parameters that a resumed run cannot change -> the reason
     "question": "its QUESTION is in the recording: leave out QUESTION",
     "trajectory": "it appends to the file that it resumes: leave out --trajectory",
@@ -35,9 +33,9 @@ def resumed_options(
         if name in on_command_line:
             raise UsageError(f"cannot change a resumed run: {reason}")
     options = {**limits, **recorded_options(metadata)}
-    options |= {name: limits[name] for name in _OTHER_OPTIONS if name in on_command_line}
+    options |= {name: limits[name] for name in ("runner", "max_depth", "models") if name in on_command_line}
     budget: Budget = limits["budget"]
-    parts = {name: getattr(budget, name) for name in _BUDGET_FIELDS if f"max_{name}" in on_command_line}
+    parts = {name: limit for name, limit in asdict(budget).items() if f"max_{name}" in on_command_line}
     options["budget"] = replace(options["budget"], **parts)
     if on_command_line.intersection(model_options):
         chosen = {name: value if name in on_command_line else None for name, value in model_options.items()}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from monocontext.sessions.turn import Turn
@@ -90,13 +90,11 @@ def turn_finder(session_id: str, turns: int) -> FindTurn:
     return find_turn
 
 
-def render(statements: Iterable[Statement]) -> str:
+def render(statements: Sequence[Statement]) -> str:
     """Statements as Markdown, under the headings of their sections."""
-    statements = list(statements)
     parts = []
     for section in SECTIONS:
-        lines = [item.line() for item in statements if item.section == section]
-        if lines:
+        if lines := [item.line() for item in statements if item.section == section]:
             parts.append("\n".join([f"## {section}", *lines]))
     return "\n\n".join(parts)
 

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any
 
 from rlm.context.excerpt import bounded_repr
 from rlm.context.lazy import is_lazy, is_text, lazy_texts
@@ -19,14 +19,12 @@ The texts in it are kept in storage and read where you look. Each reads like a s
 `re` work on it, `text.lines[a:b]` gives lines, `text.grep(pattern)` hits with `.offset`, `.line_number` and `.line`, \
 and `text.chunks(100_000)` pieces for a pass over all of it. Do not print or copy a whole one."""
 
-Kind = Literal["lazy text", "lazy list", "lazy dict", "str", "list", "dict", "nothing", "object"]
-
 
 @dataclass(frozen=True, slots=True)
 class Description:
     """The type and size of a context, found without reading it."""
 
-    kind: Kind
+    kind: str  # "lazy text", "lazy list", "lazy dict", "str", "list", "dict", "nothing" or "object"
     type_name: str
     length: int | None  # characters of a text, items of a list, keys of a dict; None if it has no length
     lines: int | None  # of a text; None for anything else
@@ -61,8 +59,8 @@ def describe(context: object) -> Description:
 def _describe_lazy(context: Any, name: str) -> Description:
     if not is_text(context):
         fields = context.describe()
-        kind = cast("Kind", fields["kind"])
-        return Description(kind, name, len(context), None, fields["sentence"], context.url or None, fields["access"])
+        kind, sentence, access = fields["kind"], fields["sentence"], fields["access"]
+        return Description(kind, name, len(context), None, sentence, context.url or None, access)
     lines = len(context.lines)
     size = f"{_count_nouns(len(context), 'character')} in {_count_nouns(lines, 'line')}"
     sentence = f"a {name}: text of {size}, kept in storage and read where you look"

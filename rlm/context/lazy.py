@@ -115,8 +115,7 @@ class ReadMeter:
 
     def _cost_ahead(self) -> Cost:
         ahead = [stats.prefetch for stats in self._stats()]
-        gets, fetched_bytes = sum(counts.gets for counts in ahead), sum(counts.bytes_fetched for counts in ahead)
-        return {"gets": gets, "bytes": fetched_bytes}
+        return {"gets": sum(counts.gets for counts in ahead), "bytes": sum(counts.bytes_fetched for counts in ahead)}
 
 
 def cost_between(before: Cost | None, after: Cost | None) -> Cost | None:

@@ -264,5 +264,4 @@ def _refuse(prompt: object) -> str:
 def _summarize(out: str) -> str:
     if len(out) <= STDOUT_CHARACTERS:
         return out
-    lines = len(out.splitlines())
-    return f'[Output: {len(out):,} chars, {lines:,} lines]\nPrefix: "{out[:_PREFIX_CHARACTERS]}"'
+    return f'[Output: {len(out):,} chars, {len(out.splitlines()):,} lines]\nPrefix: "{out[:_PREFIX_CHARACTERS]}"'

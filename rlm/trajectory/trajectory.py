@@ -45,13 +45,12 @@ class Trajectory:
 
     def begin(self, metadata: Mapping[str, Any]) -> None:
         """Write the metadata line to a new or emptied file. Raises OSError, before any call is paid."""
+        now = datetime.now().isoformat()
+        self.records.append({"type": "metadata", "timestamp": now, "trajectory_version": VERSION, **metadata})
         if self.path:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.path.write_text("")
             partial_of(self.path).unlink(missing_ok=True)
-        now = datetime.now().isoformat()
-        self.records.append({"type": "metadata", "timestamp": now, "trajectory_version": VERSION, **metadata})
-        if self.path:
             self._append(self.path, self.records[-1])
         self._has_begun = True
 

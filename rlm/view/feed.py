@@ -73,7 +73,10 @@ class RowFeed:
         """The messages of turn `number`, from 0; none for a turn in progress. Raises TrajectoryError as `turn` does."""
         with self._lock:
             self._check_generation(generation)
-            return rows.prompt_messages(self._read_line(number)) if number < len(self._known.turns) else []
+            line = self._read_line(number) if number < len(self._known.turns) else {}
+        return [
+            rows.texts(message, "role", "content") for message in map(fields.mapping, fields.items(line.get("prompt")))
+        ]
 
     def _check_generation(self, generation: int | None) -> None:
         """Read new lines. Raises TrajectoryError if the file of `generation` has been replaced."""
@@ -138,12 +141,10 @@ class RowFeed:
 
     def _read_partial(self) -> list[dict[str, Any]]:
         """The records of the calls of the turn in progress."""
-        partial = partial_of(self.path)
+        partial, data = partial_of(self.path), b""
         results: list[dict[str, Any]] = []
-        try:
+        with suppress(FileNotFoundError):
             data = partial.read_bytes()
-        except FileNotFoundError:
-            return results
         for raw in data[: data.rfind(b"\n") + 1].splitlines():
             try:
                 record = self._parse(raw, f"a line of {partial.name}")

@@ -102,14 +102,8 @@ def _source(source: Mapping[str, Any]) -> dict[str, Any]:
     return {"start": start, "stop": stop, "place": place, "text": text(source.get("text"))}
 
 
-def prompt_messages(line: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The messages to the root model in the turn of `line`."""
-    return [texts(message, "role", "content") for message in map(mapping, items(line.get("prompt")))]
-
-
 def call_details(record: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
     """The details of a sub-call, with the turns of its child run. `depth`: the number of child runs around it."""
-    into, out = _tokens(record)
     turns = items(record.get("iterations")) if depth < _MOST_DEPTH else []
     return {
         **texts(record, "prompt", "response", "thinking", "error"),
@@ -117,7 +111,7 @@ def call_details(record: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
         "cached": record.get("cached") is True,
         "start": number(record.get("start_seconds")),
         "seconds": number(record.get("execution_time")),
-        "tokens": [into, out],
+        "tokens": list(_tokens(record)),
         "dollars": number(record.get("dollars")),
         "turns": [turn_details(mapping(line), depth + 1) for line in turns],
     }
