@@ -10,7 +10,6 @@ from benchmarks.virtual.workers import Distance, LinkedWorkers
 from monocontext import Monocontext, publish
 from monocontext.stores import open_store
 from monocontext.testing import CountingStore
-from tests.virtual import virtual_context
 
 
 @pytest.mark.slow
@@ -37,14 +36,3 @@ def test_fifty_segments_in_parallel_are_thirty_times_as_fast_as_one_after_anothe
     assert context[:] == text
     assert store.gets - before == count
     assert count * (0.15 + size / 90e6) / (workers.now() - began) >= 30
-
-
-def test_a_linear_read_asks_for_large_parts() -> None:
-    filler = ("z" * 127 + "\n") * 2048
-    frames = 256
-    store = CountingStore(virtual_context(frames, filler, distinct=True))
-    context = Monocontext.open(store, workers=LinkedWorkers(Distance("const_150", 100e6), seed=0), prefetch="off")
-    before = store.gets
-    size = frames * len(filler)
-    assert len(context[:size]) == size
-    assert store.gets - before <= size / (1 << 20) + 4

@@ -48,7 +48,8 @@ class Interrupter:
     @contextmanager
     def ready(self) -> Iterator[Interrupter]:
         """Entered by the thread that is to be struck."""
-        unraisable, sys.unraisablehook = sys.unraisablehook, _ignore
+        # What strikes a finalizer, or a thread that is just being started (CPython 3.11), ends there.
+        unraisable, sys.unraisablehook = sys.unraisablehook, lambda unraisable: None
         try:
             with nullcontext(self) if self.way == "call" else self._sending():
                 yield self
@@ -152,10 +153,6 @@ class Interrupter:
         else:
             self._lengths[kind] = max(calls, 50)
         return done
-
-
-def _ignore(unraisable: Any) -> None:
-    """What strikes a finalizer, or a thread that is just being started (CPython 3.11), ends there."""
 
 
 def _await_pending(is_pending: bool) -> None:

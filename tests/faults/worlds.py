@@ -84,14 +84,6 @@ def _late(blob: Blob) -> Blob:
     return blob
 
 
-def _turned(blob: Blob) -> Blob:
-    return replace(blob, data=bytes(blob.data[1:]) + bytes(blob.data[:1]))
-
-
-def _is_root(key: str) -> bool:
-    return key.startswith(("manifest.json", "generations/"))
-
-
 class InMemory(World):
     """Objects in this process, and a store around them that errs."""
 
@@ -100,7 +92,7 @@ class InMemory(World):
         "cut": lambda: truncate(1),
         "empty": lambda: truncate(1 << 30),
         "damaged": lambda: flip_byte(-1),
-        "shifted": lambda: _turned,
+        "shifted": lambda: lambda blob: replace(blob, data=bytes(blob.data[1:]) + bytes(blob.data[:1])),
         "late": lambda: _late,
     }
     faults = tuple(_FAULTS)
@@ -114,7 +106,7 @@ class InMemory(World):
         self._store = FaultyStore(plain, self._plan)
 
     def _plan(self, number: int, request: Request) -> Fault | None:
-        if _is_root(request.key):
+        if request.key.startswith(("manifest.json", "generations/")):  # a root
             if self._roots_fail:
                 raise StoreFailure("fault on purpose")  # here, since the next generation may not be there
             return None

@@ -25,16 +25,13 @@ class Scripted(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=reply)])
 
     def bind_tools(self, tools: Any, **_: Any) -> Any:
-        check_described({each.name: (each.description, set(each.args)) for each in map(_as_tool, tools)})
+        made = [tool if isinstance(tool, StructuredTool) else StructuredTool.from_function(tool) for tool in tools]
+        check_described({tool.name: (tool.description, set(tool.args)) for tool in made})
         return self
 
     @property
     def _llm_type(self) -> str:
         return "scripted"
-
-
-def _as_tool(each: Any) -> StructuredTool:
-    return each if isinstance(each, StructuredTool) else StructuredTool.from_function(each)
 
 
 def run(names: dict[str, Any], question: str) -> str:

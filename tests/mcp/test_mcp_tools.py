@@ -118,7 +118,6 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("context_slice", {"contxt": "x"}, "context_slice has no argument 'contxt': did you mean context?"),
     ("context_slice", {"q": 1}, "context_slice has no argument 'q': it takes context, start, stop, unit, document"),
     ("context_slice", {"start": "5.5"}, 'start must be an integer, not "5.5"'),
-    ("context_slice", {"start": ""}, 'start must be an integer, not ""'),
     ("context_slice", {"start": float("inf")}, "start must be an integer, not Infinity"),
     ("context_slice", {"start": "٣"}, 'start must be an integer, not "\\u0663"'),
     ("context_slice", {"start": True}, "start must be an integer, not true"),
@@ -131,7 +130,6 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("context_list", {"after": "none"}, "after='none' is not in the list"),
     ("context_search", {}, "context_search needs the argument pattern"),
     ("context_search", {"pattern": "x", "words": 2}, "words must be true or false, not 2"),
-    ("context_search", {"pattern": "x", "words": None}, "words must be true or false, not null"),
     ("context_search", {"context": "logs", "pattern": "x", "max_hits": 0}, "max_hits must be 1 to 1000, not 0"),
     *(("context_search", {"context": "logs", "pattern": "h" * 1_000_000, **options},
        "a query has at most 10,000 characters, this one has 1,000,000")

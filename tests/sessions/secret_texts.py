@@ -61,10 +61,6 @@ def _phrase(rng: random.Random) -> str:
     return f"{words} {rng.randrange(10, 999)} {_pick(rng, _DIGITS_LETTERS, 4)}!"
 
 
-def _base64(rng: random.Random, count: str) -> str:
-    return base64.b64encode(rng.randbytes(int(count))).decode()
-
-
 def _jwt(rng: random.Random, broken_at: str = "0", glue: str = "") -> str:
     claims = b'{"sub":"%d","name":"Ada","iat":17%08d}' % (rng.randrange(10**9, 10**10), rng.randrange(10**8))
     parts = (b'{"alg":"HS256","typ":"JWT"}', claims, rng.randbytes(32))
@@ -111,7 +107,7 @@ _GENERATORS: dict[str, Callable[..., str]] = {
     "url": lambda rng, count: _pick(rng, _DIGITS_LETTERS + "_-", int(count)),
     "upper": lambda rng, count: _pick(rng, string.ascii_uppercase + "234567", int(count)),
     "digits": lambda rng, count: _pick(rng, string.digits, int(count)),
-    "b64": _base64,
+    "b64": lambda rng, count: base64.b64encode(rng.randbytes(int(count))).decode(),
     "aws": lambda rng: _pick(rng, _DIGITS_LETTERS + "+/", 40),
     "akia": lambda rng: "AKIA" + _pick(rng, string.ascii_uppercase + "234567", 16),
     "jwt": _jwt,

@@ -31,6 +31,12 @@ def store_at(server: ObjectServer, **options: object) -> S3Store:
     return store
 
 
+def transport_of(store: S3Store) -> client.Client:
+    transport = store._connection.transport("bucket")
+    assert transport is not None
+    return transport
+
+
 def ranges(server: ObjectServer) -> list[str]:
     return [item.headers.get("range", "") for item in server.asked]
 
@@ -49,9 +55,7 @@ def test_connections_are_kept() -> None:
         assert store.get("a").data == DATA
         assert (server.connections, len(server.asked)) == (1, 6)
         assert {item.headers["accept-encoding"] for item in server.asked} == {"identity"}
-        transport = store._connection.transport("bucket")
-        assert transport is not None
-        assert connections(transport.pool) == (1, 0)
+        assert connections(transport_of(store).pool) == (1, 0)
 
 
 def test_nothing_is_kept_where_nothing_may_be_alive_between_calls() -> None:
@@ -60,9 +64,7 @@ def test_nothing_is_kept_where_nothing_may_be_alive_between_calls() -> None:
         for _ in range(3):
             assert read(store) == WANTED
         assert server.connections == 3
-        transport = store._connection.transport("bucket")
-        assert transport is not None
-        assert connections(transport.pool) == (0, 0)
+        assert connections(transport_of(store).pool) == (0, 0)
 
 
 def test_a_connection_that_was_closed_while_it_waited() -> None:
@@ -74,9 +76,7 @@ def test_a_connection_that_was_closed_while_it_waited() -> None:
         time.sleep(0.05)
         assert [read(store) == WANTED for _ in range(3)] == [True] * 3
         assert (server.connections, len(server.asked)) == (3, 4)
-        transport = store._connection.transport("bucket")
-        assert transport is not None
-        assert round(transport.budget._retries, 1) == MOST_RETRIES
+        assert round(transport_of(store).budget._retries, 1) == MOST_RETRIES
 
 
 @pytest.mark.slow
@@ -159,9 +159,7 @@ def test_a_line_that_breaks_again_and_again_is_used_as_long_as_it_brings_bytes(
         store = store_at(server)
         assert read(store) == WANTED
         assert len(server.asked) == len(set(ranges(server))) == 10
-        transport = store._connection.transport("bucket")
-        assert transport is not None
-        assert round(transport.budget._retries, 1) == MOST_RETRIES
+        assert round(transport_of(store).budget._retries, 1) == MOST_RETRIES
 
 
 def test_an_object_replaced_between_two_parts_of_one_read() -> None:
@@ -255,9 +253,7 @@ def test_an_overloaded_server_is_asked_again_on_the_same_connection(turn: Turn) 
 def test_without_budget_the_first_failure_counts_and_silence_is_waited_out() -> None:
     with ObjectServer(DATA, error(503, "SlowDown")) as server:
         store = store_at(server)
-        transport = store._connection.transport("bucket")
-        assert transport is not None
-        while transport.budget.take():
+        while transport_of(store).budget.take():
             pass
         with pytest.raises(StoreFailure, match="SlowDown"):
             read(store)

@@ -123,8 +123,6 @@ HISTORIES = {
     "fresh": (),
     "neighbour replaced": ("neighbour",),
     "itself replaced": ("itself",),
-    "neighbour deleted": ("delete",),
-    "appended": ("append", "neighbour"),
     "compacted": ("neighbour", "compact"),
     "restored": ("neighbour", "restore"),
     "updated and compacted": ("itself", "append", "compact", "delete"),

@@ -150,7 +150,6 @@ both("a list of plain texts", "kin of litellm#16272", Out(), content=["hel", "lo
 both("one part in place of a list", "kin of litellm#16272", Out(), content={"type": "text", "text": "hello"})
 both("text within an object", "assistants API: text.value", Out(), content=[{"type": "text", "text": {"value": "hello"}}])
 both("parts that are no text", "Mistral: references", Out(), content=[{"type": "reference", "reference_ids": [1]}, {"type": "text", "text": "hello"}, None, 7, {"type": "image"}])
-both("an empty list", "kin of litellm#16272", Out(""), content=[])
 chat("a pair of surrogates in two pieces", "aider-AI/aider#3693", Out("a\U0001f600"), streamed=events("data: " + json.dumps(delta(content="a\ud83d")), "data: " + json.dumps(delta(content="\ude00")), STOP))
 chat("bytes that are no UTF-8", "kin of aider#3693", Out("a\ufffdb"), streamed=Answer(b'data: {"choices":[{"delta":{"content":"a\xffb"},"finish_reason":"stop"}]}\n\n', EVENTS))
 
@@ -161,14 +160,11 @@ chat("no delta at all", "microsoft/autogen#7711", Out(), streamed=events(choice(
 chat("a delta that is a text", "kin of autogen#7711", Out(), streamed=events(choice(delta="hello"), STOP))
 chat("`choices: null`", "essex-toolkit#387", Out(), streamed=events({"choices": None}, HEL, LO, STOP))
 chat("`choices: []` first, as Azure sends", "Azure: prompt_filter_results", Out(), streamed=events({"choices": [], "prompt_filter_results": [{}]}, HEL, LO, STOP))
-chat("choices that are no list", "kin of essex-toolkit#387", Out(), streamed=events({"choices": {}}, HEL, LO, STOP))
 chat("a choice that is null", "kin of essex-toolkit#387", Out(), streamed=events({"choices": [None]}, HEL, LO, STOP))
 chat("`message: null`", "BerriAI/litellm#40864", Out(""), whole=body({"choices": [{"message": None, "finish_reason": "stop"}], "usage": USAGE}))
 chat("`choices: null`, whole", "langchain-ai/langchainjs#11417", fails("the answer has no `choices`"), whole=body({"id": "1", "choices": None}))
-chat("`choices: []`, whole", "langchain-ai/langchainjs#11417", fails("the answer has no `choices`"), whole=body({"id": "1", "choices": []}))
 chat("a JSON text in place of an object", "kin of langchainjs#11417", fails("has no `choices` (is base_url right?): oops"), whole=body("oops"))
 chat("legacy `text`", "completions API", Out(), streamed=events(choice(text="hel"), choice("stop", text="lo")), whole=body({"choices": [{"text": "hello", "finish_reason": "stop"}]}))
-chat("`message` in the chunks", "proxies that cut whole replies", Out(), streamed=events(choice("stop", message={"content": "hello"})))
 chat("the whole message again in the last chunk", "kin", Out(), streamed=events(HEL, LO, choice("stop", delta={}, message={"content": "hello"})))
 chat("two choices", "n=2", Out(), streamed=events(HEL, {"choices": [{"index": 1, "delta": {"content": "other"}}]}, LO, STOP))
 chat("comments and pings", "OpenRouter: comments", Out(), streamed=events(": OPENROUTER PROCESSING", HEL, ": ping", "event: ping\ndata: {}", LO, STOP))
@@ -190,13 +186,8 @@ chat("white space before the JSON", "keep-alive of proxies", Out(), whole=Answer
 # --- ends ----------------------------------------------------------------------------------------------------------
 
 both("`length`", "PrimeIntellect-ai/verifiers#1768", Out("hello", cut=True), content="hello", finish="length")
-both("`length` with nothing but thinking", "openai/openai-agents-python#4514", Out("", "hm", cut=True), content=None, reasoning_content="hm", finish="length")
-both("`model_length` of Mistral", "Mistral: finish_reason", Out("hello", cut=True), content="hello", finish="model_length")
-both("`MAX_TOKENS` of Gemini", "HKUDS/Vibe-Trading#308", Out("hello", cut=True), content="hello", finish="MAX_TOKENS")
-both("`model_context_window_exceeded` of z.ai", "earendil-works/pi#1868", Out("hello", cut=True), content="hello", finish="model_context_window_exceeded")
 both("`end_turn` of xAI", "genkit-ai/genkit#6259", Out(), content="hello", finish="end_turn")
 both("`content_filter`", "wippyai/framework#115", fails("a filter held the answer back", ReplyRefused, reason="content_filter"), content="hel", finish="content_filter")
-both("`SAFETY` of Gemini", "HKUDS/Vibe-Trading#308", fails("a filter held the answer back", ReplyRefused, reason="content_filter"), content=None, finish="SAFETY")
 both("`PROHIBITED_CONTENT` of Gemini", "BerriAI/litellm#20357", fails("PROHIBITED_CONTENT", ReplyRefused, reason="content_filter"), content=None, finish="content_filter: PROHIBITED_CONTENT")
 both("`sensitive` of z.ai", "anomalyco/opencode#44092", fails("sensitive", ReplyRefused, reason="content_filter"), content="h", finish="sensitive")
 chat("`promptFeedback` of Gemini", "simonw/llm-gemini#80", fails("PROHIBITED_CONTENT", ReplyRefused, reason="content_filter"), whole=body({"choices": None, "promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}))
@@ -235,7 +226,6 @@ chat("a connection that breaks", "report 14", fails("the connection broke off", 
 chat("a connection that breaks after the reason", "kin of report 14", Out(), streamed=Answer(events(HEL, LO, STOP, done=False).body, EVENTS, torn=True))
 chat("half an event", "oh-my-pi#8563", fails("not JSON", again=True), streamed=Answer(events(HEL).body[:40], EVENTS))
 chat("`error` as a reason", "gethouston/houston#1211", fails("broke off (error)", again=True), streamed=events(HEL, delta("error")))
-both("`network_error` of z.ai", "genkit-ai/genkit#6259", fails("broke off", again=True), content="h", finish="network_error")
 both("`insufficient_system_resource` of DeepSeek", "genkit-ai/genkit#6259", fails("broke off", again=True), content="h", finish="insufficient_system_resource")
 both("`abort` of vLLM", "vLLM: finish reasons", fails("broke off", again=True), content="h", finish="abort")
 
@@ -278,20 +268,16 @@ error("an error with a capital", "kin of langchainjs#11417", fails("slow", RateL
 error("an error with the id of a reply", "Qianfan: error_code", fails("bad"), {"id": "1", "error_code": 336003, "error_msg": "bad"})
 error("an error as JSON in a text", "kin of huggingface_hub#2558", fails("slow", RateLimited, again=True), {"error": '{"message": "slow", "code": 429}'})
 error("an error that is a number", "kin of inspect_ai#1534", fails("slow", RateLimited, again=True), {"error": 429, "message": "slow"})
-error("`__type` of AWS", "AWS: ThrottlingException", fails("Rate exceeded", RateLimited, again=True), {"__type": "ThrottlingException", "message": "Rate exceeded"})
 error("`statusCode`", "Mistral", fails("down", again=True), {"statusCode": 503, "message": "down"})
 chat("a remark that is no error", "kin", Out(), streamed=events({**HEL, "code": 0, "message": "ok"}, LO, STOP, {"id": "1", "choices": [], "code": 0, "message": "ok"}))
 error("a wait that is told in words", "Groq, Azure, Gemini", fails("7.5s", RateLimited, again=True, retry_after_seconds=7.5), {"error": {"message": "Please try again in 7.5s.", "code": "rate_limit_exceeded"}})
 error("a wait in milliseconds, in words", "openai", fails("500ms", RateLimited, again=True, retry_after_seconds=0.5), {"error": {"message": "Please try again in 500ms.", "code": "rate_limit_exceeded"}})
 _FIELD = 'error: {"code": 500, "message": "Context size has been exceeded.", "type": "server_error"}'
 chat("a field `error`, as llama.cpp sent it", "ggml-org/llama.cpp#14566", fails("Context size", PromptTooLong), streamed=events(HEL, _FIELD))
-chat("a field `error` first", "ggml-org/llama.cpp#14566", fails("Context size", PromptTooLong), streamed=events(_FIELD))
 for _name, _line, _words in (
     ("`event: error` with `{}`", "event: error\ndata: {}", "an error without a message"),
-    ("`event: error` with null", "event: error\ndata: null", "an error without a message"),
     ("`event: error` with words", "event: error\ndata: fell over", "fell over"),
     ("`event: error` alone", "event: error", "without a message"),
-    ("`event: error` without data", "event: error\ndata:", "without a message"),
     ("a line of JSON", '{"error": {"message": "fell over", "code": 500}}', "fell over"),
     ("JSON in several lines", '{\n  "error": {\n    "message": "fell over"\n  }\n}', "fell over"),
     ("a web page", "<html><head><title>502 Bad Gateway</title></head>\n<body>x</body></html>", "502 Bad Gateway"),
@@ -410,7 +396,6 @@ responses("commentary before the answer", "OpenAI: phase of messages", Out(think
 ROWS.append(Row("a refusal that comes in one piece, behind text", "OpenAI: response.refusal.done", fails("I cannot", ReplyRefused, reason="refusal"), events(text_delta("hello"), {"type": "response.refusal.done", "refusal": "I cannot"}, end(response()), done=False, named=True), None, "responses"))
 for _kind in ("failed", "cancelled"):
     ROWS.append(Row(f"`response.{_kind}` without a response", "kin of openai: server_error", fails(f"broke off (failed: {_kind})", again=True), events(text_delta("hello"), {"type": f"response.{_kind}"}, done=False, named=True), None, "responses"))
-responses("`failed` without a reason", "kin", fails("broke off", again=True), response(status="failed"))
 responses("output of null", "kin", Out(""), {**response(), "output": [None, {"type": "message", "content": None}]})
 ROWS.append(Row("an event of an error", "openai: error events", fails("slow", RateLimited, again=True), events({"type": "error", "code": "rate_limit_exceeded", "message": "slow"}, done=False, named=True), None, "responses"))
 ROWS.append(Row("a stream without its end", "kin of pydantic-ai#6610", fails("ended in the middle", again=True), events(text_delta("hel"), done=False, named=True), None, "responses"))
@@ -444,8 +429,6 @@ claude("a plain reply", "the document of the API", Out(), HELLO)
 claude("thinking before it", "extended thinking", Out("hello", "hm"), THOUGHT, HELLO)
 claude("redacted thinking", "extended thinking", Out(), {"type": "redacted_thinking", "data": "x"}, HELLO)
 claude("`max_tokens`", "report 4", Out("hello", cut=True), HELLO, reason="max_tokens")
-claude("`max_tokens` within the thinking", "LiveBench/LiveBench#425", Out("", "hm", cut=True), THOUGHT, reason="max_tokens")
-claude("`model_context_window_exceeded`", "turnstonelabs/turnstone#1162", Out("hello", cut=True), HELLO, reason="model_context_window_exceeded")
 claude("`refusal`", "AstroVela/vane#476", fails("the model refused", ReplyRefused, reason="refusal"), reason="refusal")
 claude("`refusal` with its reason", "Anthropic: stop_details", fails("the model refused: of weapons", ReplyRefused, reason="refusal"), reason="refusal", stop_details={"type": "refusal", "explanation": "of weapons"})
 claude("a use of a tool", "laravel/ai#881", Out("", called="python"), {"type": "tool_use", "id": "t", "name": "python", "input": {}}, reason="tool_use")
