@@ -156,8 +156,7 @@ chat("bytes that are no UTF-8", "kin of aider#3693", Out("a\ufffdb"), streamed=A
 # --- shapes --------------------------------------------------------------------------------------------------------
 
 chat("`delta: null`", "microsoft/agent-framework#5734", Out(), streamed=events(choice(delta=None), HEL, LO, STOP))
-chat("no delta at all", "microsoft/autogen#7711", Out(), streamed=events(choice(), HEL, LO, STOP))
-chat("a delta that is a text", "kin of autogen#7711", Out(), streamed=events(choice(delta="hello"), STOP))
+chat("a delta that is a text", "microsoft/autogen#7711", Out(), streamed=events(choice(delta="hello"), STOP))
 chat("`choices: null`", "essex-toolkit#387", Out(), streamed=events({"choices": None}, HEL, LO, STOP))
 chat("`choices: []` first, as Azure sends", "Azure: prompt_filter_results", Out(), streamed=events({"choices": [], "prompt_filter_results": [{}]}, HEL, LO, STOP))
 chat("a choice that is null", "kin of essex-toolkit#387", Out(), streamed=events({"choices": [None]}, HEL, LO, STOP))
