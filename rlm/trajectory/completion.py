@@ -61,3 +61,18 @@ class Completion:
     def cost(self) -> float | None:
         """The cost in dollars; None if the price of a used model is not known."""
         return self.usage.dollars
+
+    @property
+    def usage_summary(self) -> Usage:
+        """The usage, under the name that rlms gives it."""
+        return self.usage
+
+    @property
+    def execution_time(self) -> float:
+        """Seconds, under the name that rlms gives them."""
+        return self.seconds
+
+    @property
+    def root_model(self) -> str:
+        """The name of the root model."""
+        return str(self.trajectory[0]["root_model"])
