@@ -135,11 +135,7 @@ def _small_file(files: Mapping[str, bytes]) -> str:
     """The path of a file that fits into one reply of the tool, and whose name no other file has."""
     names = Counter(path.rpartition("/")[2] for path in files)
     later = sorted(files)[len(files) // 2 :]
-    small = (path for path in later if names[path.rpartition("/")[2]] == 1 and len(files[path]) < _SHOWN_BYTES)
-    path = next(small, None)
-    if path is None:
-        raise SystemExit(f"no file of less than {_SHOWN_BYTES:,} bytes has a name of its own")
-    return path
+    return next(path for path in later if names[path.rpartition("/")[2]] == 1 and len(files[path]) < _SHOWN_BYTES)
 
 
 class _Words:
