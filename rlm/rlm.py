@@ -16,7 +16,7 @@ from rlm.calls.backoff import Backoff
 from rlm.calls.budget import Budget
 from rlm.calls.sub_cache import SubCache
 from rlm.calls.usage import Prices, check_prices, cost_of
-from rlm.errors import TrajectoryError
+from rlm.errors import InvalidArgument, TrajectoryError, UnknownOption
 from rlm.loop import UNBOUNDED_TOKENS, Setup
 from rlm.models import registry as backends
 from rlm.models.lm import CHARACTERS_PER_TOKEN, LM, Reply, strip_url
@@ -45,7 +45,7 @@ _REQUIRED_FIELDS: Mapping[str, Any] = {  # of a resumable run's metadata, with t
     "sub_backend": str | None, "sub_base_url": str | None, "sampling": dict | None, "sub_sampling": dict | None,
     "models": list | None, "source": str | None,
 }  # fmt: skip
-_NOT_GIVEN: Any = object()
+_NOT_GIVEN: Any = object()  # unlike None, which is a context too
 
 
 class RLM:
@@ -85,7 +85,7 @@ class RLM:
           object; `sub_sampling`: options of sub-calls
         - `models`: the models that code may name in a sub-call; by default any, under `max_dollars` those with a price
         - `prices`: model -> dollars per million tokens (input, output)
-        - `backend`, `backend_kwargs`: the provider, and its options with `model_name`, as `rlms` names them
+        - `backend`, `backend_kwargs`: the provider and its options, with `model_name`, as in `rlms`; not with `lm`
 
         Limits of a question, with all its sub-calls and child runs:
 
@@ -194,17 +194,20 @@ class RLM:
         which later calls may leave out. A lazy text stays in storage: code gets the pieces that it looks at. Plain data
         is copied to where the code runs. The runner `local` takes any object, by reference.
 
-        - `budget`: replaces that of this RLM
-        - `trajectory`: the file to record this run in; if it records a run of this question already, that continues
+        - `budget`: replaces that of this RLM; not with `persistent`
+        - `trajectory`: a file, or a directory for a new one, to record this run in; not with `persistent`. If the file
+          records a run of this question already, that run continues
 
         Raises LLMError when the root model fails, RunnerUnavailable when the runner cannot start here or cannot take
         this context, ChannelAbuse when code in a sandbox tampers with the channel to this process, and TrajectoryError
         when `trajectory` records another question.
         """
-        if self._persistent and budget is None and trajectory is None:
+        if self._persistent:
+            if budget is not None or trajectory is not None:
+                raise InvalidArgument("a persistent RLM takes budget= and trajectory= in RLM(...), not in a call")
             return self._session(context).ask(query)
         setup = replace(self._setup, budget=budget or self._setup.budget)
-        has_begun = trajectory and os.path.exists(trajectory) and b"\n" in Path(trajectory).read_bytes()
+        has_begun = trajectory and os.path.isfile(trajectory) and b"\n" in Path(trajectory).read_bytes()
         recording, whole_bytes = load_run(trajectory) if trajectory and has_begun else (None, 0)
         if recording and recording.metadata.get("query") != query:
             raise TrajectoryError(f"{trajectory} records the run of another question: give another path")
@@ -287,8 +290,8 @@ class RLM:
             "sub_base_url": strip_url(str(url)) if sub_backend != backend and url else None,
             "sampling": getattr(setup.root, "sampling", None),
             "sub_sampling": None if setup.sub_lm is setup.root else getattr(setup.sub_lm, "sampling", None),
-            "models": None if setup.models is None else sorted(setup.models),
         }
+        models = {} if setup.models is None else {"models": sorted(setup.models)}  # recorded also if none is allowed
         backend_kwargs = {"model_name": self._model}
         if (root_url := getattr(setup.root, "base_url", None)) is not None:
             backend_kwargs["base_url"] = strip_url(str(root_url))
@@ -298,7 +301,7 @@ class RLM:
             "environment_kwargs": {"cell_timeout": setup.cell_timeout, "output_limit": setup.output_limit},
             "other_backends": None, "context": None, "budget": asdict(setup.budget),
             "sub_model": setup.sub_model or (str(getattr(setup.sub_lm, "model", "")) or None),
-            **{name: value for name, value in optional.items() if value or (name == "models" and value is not None)},
+            **{name: value for name, value in optional.items() if value}, **models,
         }  # fmt: skip
 
 
@@ -307,11 +310,13 @@ def _choose_models(
     backend_kwargs: Mapping[str, Any] | None, **others: Any,
 ) -> backends.Models:  # fmt: skip
     """The models of an RLM. `others`: more keywords of `registry.choose`, which `backend_kwargs` override."""
-    options = dict(backend_kwargs or {}) if backend and lm is None else {}
+    if backend_kwargs and lm is not None:
+        raise UnknownOption("backend_kwargs has no effect on an object: set these options on lm itself")
+    options = others | dict(backend_kwargs or {})
     model = options.pop("model_name", None) or model
     if model is None and not preset and lm is None and backend in (None, "openai"):
         model = _MODEL
-    return backends.choose(model, preset=preset, backend=backend, lm=lm, **{**others, **options})
+    return backends.choose(model, preset=preset, backend=backend, lm=lm, **options)
 
 
 def _limits_of_windows(

@@ -12,11 +12,11 @@ class Budget:
     They are checked before each call and after each turn. Calls that are in progress when a limit is reached end and
     count, so tokens and dollars may exceed their limits by the cost of 16 calls. Iterations and calls never do.
 
-    Raises TypeError for a limit that is not a number, ValueError for a negative one.
+    Raises TypeError for a limit that is not a number, ValueError for one that is too low or not whole.
     """
 
     iterations: int | None = 30
-    """Turns of the root and of child runs together. When it is reached, one more call demands an answer."""
+    """Turns of the root and of child runs together. At the limit, the root gets one more call, which demands an answer."""
     calls: int | None = None
     """Calls of models, root and sub-calls together. Replies from the cache or a recording do not count."""
     tokens: int | None = None
@@ -33,12 +33,13 @@ class Budget:
                 continue
             if not isinstance(value, (int, float)) or isinstance(value, bool):
                 raise TypeError(f"max_{field.name} must be a number or None, not {type(value).__name__}")
-            if field.name == "iterations" and value < 1:
-                raise ValueError(f"max_iterations must be at least 1, not {value}")
-            if not value >= 0:
-                raise ValueError(f"max_{field.name} must not be negative, not {value}")
+            least = 1 if field.name == "iterations" else 0
+            if not value >= least:
+                raise ValueError(f"max_{field.name} must be at least {least}, not {value}")
+            if field.name in ("iterations", "calls", "tokens") and value % 1:
+                raise ValueError(f"max_{field.name} must be a whole number, not {value}")
 
-    def less(self, *, calls: int, tokens: int, dollars: float, seconds: float) -> Budget:
+    def reduced_by(self, *, calls: int, tokens: int, dollars: float, seconds: float) -> Budget:
         """A budget whose limits are lower by these amounts, but not below 0. None stays None."""
         used = {"calls": calls, "tokens": tokens, "dollars": dollars, "seconds": seconds}
         limits = {name: getattr(self, name) for name in used}

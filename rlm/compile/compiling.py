@@ -187,7 +187,7 @@ class _Compilation:
         if reason := self._gateway.spent:
             raise BudgetSpent(reason=reason)
         used = self._gateway.usage
-        remaining = self._gateway.budget.less(
+        remaining = self._gateway.budget.reduced_by(
             calls=used.calls, tokens=used.tokens, dollars=used.known_dollars, seconds=self._gateway.elapsed()
         )
         with self._project.context(sessions=[info.session_id]) as context:

@@ -42,7 +42,7 @@ class FinalAnswer(BaseException):
 
 
 class Answers:
-    """The answer that the cells of one namespace give, by a call of `functions` or in `slot`."""
+    """Collects the answer of the cells of one namespace, given by a call of `functions` or in `slot`."""
 
     def __init__(self, context: object, namespace: Mapping[str, Any], texts: Sequence[LazyContext] = ()) -> None:
         """`namespace`: where `FINAL_VAR` looks. `texts`: stored texts that the caller gave, in `context` or tools."""

@@ -92,7 +92,7 @@ class SandboxWorker:
 
     @property
     def complaint(self) -> str:
-        """The provider's error, and the last line that was no message; empty if there is neither."""
+        """The provider's error, and the last line of output that was not a message; empty if there is neither."""
         printed = self._decoder.unmarked
         return "; ".join(filter(None, [self._failure, printed and f"the sandbox printed: {printed}"]))
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import NamedTuple
 
 from rlm.runners.claims import Claim, read_claims
 from rlm.runners.syntax import NOT_LITERAL, call_of, literal_value
@@ -24,12 +25,13 @@ _CHANGE = re.compile(
 )
 """Code that may change a variable, such as "n = 2", "hits.clear()" and "for x in hits"; not "n == 2"."""
 _ANNOUNCING = re.compile(
-    r"(?:\b(?:a|above|all|and|answers?|as|based|best|below|complete|computed|did|done|final|follows|for|found|from|have"
-    r"|here|i|is|it|my|now|of|ok|okay|on|output|overall|question|results?|s|see|so|stored|the|therefore|this|thus|to"
-    r"|value|variable|ve|we|what|you|your|but|(?:could|can|did) ?n[o'’]t (?:fully )?(?:check|confirm|verify)"
-    r"|not (?:fully |entirely )?(?:certain|checked|sure|verified))\b|[\s*_`.:,;!#>'’-])*"
+    r"(?:\b(?:a|above|all|and|answers?|as|based|below|best|but|complete|computed|did|done|final|follows|for|found|from"
+    r"|have|here|i|is|it|my|now|of|ok|okay|on|output|overall|question|results?|s|see|so|stored|the|therefore|this|thus"
+    r"|to|value|variable|ve|we|what|you|your"
+    r"|(?:can|could|did) ?n[o'’]t (?:fully )?(?:check|confirm|verify)"
+    r"|not (?:entirely |fully )?(?:certain|checked|sure|verified))\b|[\s*_`.:,;!#>'’-])*"
 )
-"""The words of sentences that announce an answer, as "Here is the final answer:" does, and state and change nothing."""
+"""Sentences that only announce an answer: "Here is the final answer:", "I could not verify it"; not "The sum is 4"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,47 +58,50 @@ class TextFinal:
         return _ANNOUNCING.fullmatch(rest) is not None and not _CHANGE.search(thinking)
 
 
+class _End(NamedTuple):
+    offset: int  # of the parenthesis that closes an answer
+    is_sure: bool  # whether no other parenthesis may close it
+
+
 def find_finals(text: str, hidden: str) -> Iterator[TextFinal]:
     """The answers in the words of a reply. `hidden`: the reply with spaces in place of its blocks."""
     masked = _SMILEY.sub(lambda match: match[0][:-1] + "_", hidden)
     for match in islice(_FINAL.finditer(hidden), _MOST_FINALS):
-        start, is_sure = match.end(), True
-        end = _end_of_python(text, start)
-        if end is None:
-            end, is_sure = _end_of_words(hidden, masked, start)
-        if end is None or not (inside := text[start:end].strip()):
+        end = _end_of_python(text, match.end()) or _end_of_words(hidden, masked, match.end())
+        if end is None or not (inside := text[match.end() : end.offset].strip()):
             continue
-        ends_line = _LINE_END.match(hidden, end + 1 + len(match["mark"] or "")) is not None
-        if match["mark"] and is_sure and not ends_line:
+        span = match.start(), end.offset + 1
+        ends_line = _LINE_END.match(hidden, span[1] + len(match["mark"] or "")) is not None
+        if match["mark"] and end.is_sure and not ends_line:
             continue
         call = call_of(inside)
         answer, claims = read_written(inside, call)
         is_name = match["name"] == "FINAL_VAR"
         answer = answer.strip("\"'`") if is_name else answer
-        yield TextFinal(answer, is_name, claims, call, (match.start(), end + 1), is_sure, ends_line)
+        yield TextFinal(answer, is_name, claims, call, span, end.is_sure, ends_line)
 
 
-def _end_of_python(text: str, start: int) -> int | None:
-    """The offset of the parenthesis before which the text from `start` on is arguments of Python; None if none is."""
+def _end_of_python(text: str, start: int) -> _End | None:
+    """The first parenthesis before which the text from `start` on is arguments of Python; None if there is none."""
     if not _LITERAL.match(text, start):
         return None
     ends = (match.start() for match in islice(_CLOSING.finditer(text, start), _MOST_ENDS))
-    return next((end for end in ends if call_of(text[start:end])), None)
+    return next((_End(end, is_sure=True) for end in ends if call_of(text[start:end])), None)
 
 
-def _end_of_words(hidden: str, masked: str, start: int) -> tuple[int | None, bool]:
-    """The offset of the parenthesis that closes an answer in words, None if none does; and whether no other may close
-    it. Another may if one is left over in the rest of the paragraph. `masked`: `hidden` without the smileys."""
+def _end_of_words(hidden: str, masked: str, start: int) -> _End | None:
+    """The parenthesis that closes an answer in words; None if none does. It is not sure if the rest of the paragraph
+    has a closing parenthesis too many. `masked`: `hidden` without the smileys."""
     end = _closing_parenthesis(masked, start)
     if end is None:
-        return None, True
+        return None
     stop = next((match.start() for match in _FINAL.finditer(hidden, end)), len(hidden))
     if _LINE_END.match(hidden, end + 1):
         paragraph_end = hidden.find("\n\n", end, stop) if "\n" in hidden[start:end] else end
         stop = paragraph_end if paragraph_end > 0 else stop
     if _closing_parenthesis(masked[:stop], end + 1) is None:
-        return end, True
-    return max(end, hidden.rfind(")", 0, stop)), False  # all of it, for a forced answer
+        return _End(end, is_sure=True)
+    return _End(max(end, hidden.rfind(")", 0, stop)), is_sure=False)  # the last one, so that nothing is cut off
 
 
 def _closing_parenthesis(text: str, start: int) -> int | None:
@@ -110,8 +115,8 @@ def _closing_parenthesis(text: str, start: int) -> int | None:
 
 
 def read_written(inside: str, call: ast.Call | None) -> tuple[str, tuple[Claim, ...]]:
-    """The text and the claims of an answer that is written between parentheses: the value of a str, or of fields by
-    keyword; other text as it is. `call`: the same as Python, if it is."""
+    """The text and the claims of an answer between parentheses: `'a'` gives a, `x=1` gives 1, `x=1, y=2` a dict, and
+    `two words` the words. `call`: the same as Python; None for words."""
     if len(inside) > 1 and inside[0] == "“" and inside[-1] == "”" and not re.search("[“”]", inside[1:-1]):
         return inside[1:-1], ()
     match call:

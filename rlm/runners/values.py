@@ -16,7 +16,7 @@ from rlm.context.lazy import lazy_texts
 from rlm.errors import ChannelAbuse
 
 _MOST_DEPTH = 50  # deepest nesting of a value
-_ROWS = (Sequence, Set, Iterator, ValuesView)  # sent as a list; another iterable is none: a table iterates over columns
+_ROWS = (Sequence, Set, Iterator, ValuesView)  # sent as a list; not every iterable: a data frame yields columns
 
 
 def encode_for_host(value: Any, texts: list[bytes], known: Sequence[object] = (), depth: int = 0) -> Any:
@@ -51,7 +51,7 @@ def decode_from_worker(tree: Any, texts: Iterator[str], known: Sequence[object] 
     match tree:
         case str():
             if (text := next(texts, None)) is None:
-                raise ChannelAbuse("the worker sent a value with more texts than lengths of texts")
+                raise ChannelAbuse("the worker sent a value that refers to more texts than it sent")
             return text
         case {"known": int(number)} if len(tree) == 1 and 0 <= number < len(known):
             return known[number]
@@ -101,7 +101,8 @@ def take_texts_out(value: Any, texts: list[LazyContext]) -> Any:
     ("text", "plain", "dict", "list" or "tuple"), and its number in `texts`, its value or its items."""
     if isinstance(value, LazyContext):
         number = next((number for number, text in enumerate(texts) if text is value), len(texts))
-        texts[number:] = texts[number:] or [value]
+        if number == len(texts):
+            texts.append(value)
         return "text", number
     if next(lazy_texts(value), None) is None:
         return "plain", value

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from rlm_replies import repl
 
-from rlm import RLM, InvalidArgument, RLMError, ScriptedLM
+from rlm import RLM, Budget, InvalidArgument, RLMError, ScriptedLM
 from rlm.prompts.system import conversation
 from rlm.runners.local import LocalRunner
 
@@ -55,6 +55,10 @@ def test_persistent_keeps_one_namespace_over_the_context_of_the_first_question()
         assert rlm.completion("third", context="te" + "xt").answer == "TEXT"
         with pytest.raises(ValueError, match="keeps its first context"):
             rlm.completion("fourth", "another")
+        options: list[dict[str, Any]] = [{"budget": Budget()}, {"trajectory": "run.jsonl"}]
+        for option in options:
+            with pytest.raises(InvalidArgument, match=r"takes budget= and trajectory= in RLM\(\.\.\.\)"):
+                rlm.completion("fourth", **option)
         rlm.close()
         assert rlm.completion("fifth", "another").answer == "False"
 

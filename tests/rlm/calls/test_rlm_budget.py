@@ -92,6 +92,7 @@ def test_the_whole_tree_shares_calls() -> None:
 @pytest.mark.parametrize(
     ("wrong", "error"),
     [({"iterations": 0}, ValueError), ({"calls": -1}, ValueError), ({"dollars": float("nan")}, ValueError),
+     ({"iterations": 2.5}, ValueError),
      ({"tokens": "9"}, TypeError), ({"seconds": True}, TypeError)],
 )  # fmt: skip
 def test_a_budget_that_is_none(wrong: dict[str, Any], error: type[Exception]) -> None:

@@ -30,6 +30,7 @@ def test_the_call_of_the_note() -> None:
 def test_options_of_a_backend_reach_the_model(endpoint: Any) -> None:
     endpoint.reply = lambda body: repl("FINAL(context + body)".replace("body", repr(body["model"])))
     options = {"model_name": "gpt-5-nano", "api_key": "sk-secret-key", "base_url": endpoint.url}
+    assert repr(RLM("m", backend_kwargs=options)).startswith("<RLM gpt-5-nano,")
     with RLM(backend="openai", backend_kwargs=options, environment="local") as rlm:
         assert rlm.completion("q", "text ").answer == "text gpt-5-nano"
 
@@ -40,6 +41,8 @@ def test_options_of_a_backend_reach_the_model(endpoint: Any) -> None:
      (lambda: RLM_REPL(lm=ScriptedLM([]), max_dept=2), TypeError, "max_dept"),
      (lambda: OpenAILM("m", base_ur="x"), UnknownOption, "no option base_ur: choose from .*base_url"),
      (lambda: RLM(backend="openai", backend_kwargs={"nonsense": 1}), UnknownOption, "no option nonsense"),
+     (lambda: RLM("m", api_key="k", backend_kwargs={"nonsense": 1}), UnknownOption, "no option nonsense"),
+     (lambda: RLM(lm=ScriptedLM([]), backend_kwargs={"model_name": "m"}), UnknownOption, "set these options on lm"),
      (lambda: RLM(backend="nonsense"), UnknownOption, "'anthropic'"),
      (lambda: RLM(backend="openai", environment="daytona"), RunnerUnavailable, "no runner 'daytona'")],
 )  # fmt: skip

@@ -94,8 +94,9 @@ def test_a_directory_gets_a_file_per_run_and_a_file_is_replaced(tmp_path: Path) 
     for _ in range(2):
         RLM(lm=ScriptedLM([answer]), trajectory=tmp_path / "runs").completion("q", "text")
         RLM(lm=ScriptedLM([answer]), trajectory=str(tmp_path / "deep" / "one.jsonl")).completion("q", "text")
+    RLM(lm=ScriptedLM([answer])).completion("q", "text", trajectory=tmp_path / "runs")
     names = [path.name for path in (tmp_path / "runs").iterdir()]
-    assert len(names) == 2
+    assert len(names) == 3
     assert all(re.fullmatch(r"rlm_\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d_[0-9a-f]{8}\.jsonl", name) for name in names)
     assert len(lines_of(tmp_path / "deep" / "one.jsonl")) == 2
 
