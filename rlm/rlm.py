@@ -62,12 +62,10 @@ class RLM:
         backend: str | None = None, backend_kwargs: Mapping[str, Any] | None = None,
         budget: Budget | None = None, max_iterations: int | None = None, max_calls: int | None = None,
         max_tokens: int | None = None, max_dollars: float | None = None, max_seconds: float | None = None,
-        max_depth: int = 1, max_retries: int = 5, cell_timeout: float | None = 120.0,
-        output_limit: int | None = None,
-        window_tokens: int | None = None, prompt_characters: int | None = None, compaction: bool = True,
+        max_depth: int = 1, max_retries: int = 5, cell_timeout: float | None = 120.0, compaction: bool = True,
+        output_limit: int | None = None, window_tokens: int | None = None, prompt_characters: int | None = None,
         runner: str | None = None, runner_options: Mapping[str, Any] | None = None,
-        environment: str | None = None,
-        environment_kwargs: Mapping[str, Any] | None = None,
+        environment: str | None = None, environment_kwargs: Mapping[str, Any] | None = None,
         custom_tools: Mapping[str, object] | None = None, persistent: bool = False,
         sub_cache: SubCache | str | os.PathLike[str] | bool | None = None,
         trajectory: str | os.PathLike[str] | None = None,
@@ -362,8 +360,7 @@ def recorded_options(metadata: Mapping[str, Any]) -> dict[str, Any]:
         }
         if (url := metadata.get("sub_base_url")) and sub_backend and backends.is_known(sub_backend):
             # RLM has no keyword for the endpoint of a second provider
-            sub_lm = backends.make_lm(sub_backend, metadata["sub_model"], base_url=url)
-            options |= {"sub_model": None, "sub_lm": sub_lm}
+            options |= {"sub_model": None, "sub_lm": backends.make_lm(sub_backend, metadata["sub_model"], base_url=url)}
     return options
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Budget:
     """
 
     iterations: int | None = 30
-    """Turns of the root and of child runs together. At the limit, the root gets one more call, which demands an answer."""
+    """Turns of the root and of child runs together. Then the root gets one more call, which demands an answer."""
     calls: int | None = None
     """Calls of models, root and sub-calls together. Replies from the cache or a recording do not count."""
     tokens: int | None = None
@@ -27,17 +27,16 @@ class Budget:
     """Seconds on the wall clock."""
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for name, value in asdict(self).items():
             if value is None:
                 continue
             if not isinstance(value, (int, float)) or isinstance(value, bool):
-                raise TypeError(f"max_{field.name} must be a number or None, not {type(value).__name__}")
-            least = 1 if field.name == "iterations" else 0
+                raise TypeError(f"max_{name} must be a number or None, not {type(value).__name__}")
+            least = 1 if name == "iterations" else 0
             if not value >= least:
-                raise ValueError(f"max_{field.name} must be at least {least}, not {value}")
-            if field.name in ("iterations", "calls", "tokens") and value % 1:
-                raise ValueError(f"max_{field.name} must be a whole number, not {value}")
+                raise ValueError(f"max_{name} must be at least {least}, not {value}")
+            if name in ("iterations", "calls", "tokens") and value % 1:
+                raise ValueError(f"max_{name} must be a whole number, not {value}")
 
     def reduced_by(self, *, calls: int, tokens: int, dollars: float, seconds: float) -> Budget:
         """A budget whose limits are lower by these amounts, but not below 0. None stays None."""
