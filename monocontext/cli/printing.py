@@ -130,7 +130,7 @@ def print_remark(text: str) -> None:
 
 
 def print_note(text: str) -> None:
-    """Print `note: TEXT` on stderr, with keywords of Python as flags, or nothing with `--quiet`."""
+    """Print `note: TEXT` on stderr, or nothing with `--quiet`. Python keyword arguments in it become flags."""
     print_remark(f"note: {as_flags(text)}")
 
 

@@ -391,9 +391,9 @@ def _stream_frames(
 ) -> Iterator[FrameText]:
     """The texts of frames, in order; later ones are requested ahead of the caller.
 
-    The window is the memory of the frames that are requested ahead. It begins with `first_bytes`, and then is at least
-    `growth` times the frames that the caller has taken. `eager`: the caller takes all frames, in large slices. An
-    abandoned iterator drops the requests that have not started, since nothing else refers to them.
+    The window is the memory of the frames that are requested ahead. It begins with `first_bytes` and grows to
+    `growth` times the frames that the caller has taken, up to `fetcher.window_bytes`. `eager`: the caller takes all
+    frames, in large slices. An abandoned iterator drops the requests that have not started.
     """
     window_bytes, ahead_bytes, taken_bytes = min(first_bytes, fetcher.window_bytes), 0, 0
     ahead: deque[tuple[_AheadFrame, FrameText | FetchRequest]] = deque()

@@ -56,7 +56,7 @@ def pull_session(archive: Sessions, session_id: str | None, into: Path, project:
     archived, name = _choose(archive, session_id, into, project)
     info, records = archived.records(name)
     if info.agent not in _RESUMED:
-        raise MonocontextError(f"{name} is of {info.agent or 'no agent'}: only Claude Code and Codex resume sessions")
+        raise MonocontextError(f"{name} is a session of {info.agent or 'an unknown agent'}, which cannot be resumed")
     if re.search(r"\.\d+$", name):
         raise MonocontextError(f"{name} is a copy beside a longer one, so no agent resumes it: print it with `show`")
     top, old_top = Path(find_repository(str(into))[0] or into), info.top or info.began_in

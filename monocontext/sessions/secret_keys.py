@@ -7,13 +7,17 @@ from collections.abc import Iterator
 
 _KEY_MARK = re.compile(r"-----(BEGIN|END)[ +][A-Z0-9 +]{0,40}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----")
 _KEY_CHARACTERS = 20_000  # the longest key, with its marks
-# The text before a line of a key in a listing, a diff, a quotation or code; its base64; the text that may follow.
-_KEY_LINE = re.compile(r"[ \t]*(?:[+>#*|-][ \t]*){0,2}(?:[\w./-]{1,100}[:-](?=\d{1,6}[:-]))?(?:\d{1,6}(?:[ \t]*[:|\u2192-]|\t|[ ]{1,4})[ \t]*){0,2}[\"'`]?(?P<body>[A-Za-z0-9+/]{1,200}={0,2})"
-    r"(?:\\?n)?[\"'`]?[ \t]*[+,\\$.)]{0,3}[ \t\r]*")  # fmt: skip
+_KEY_LINE = re.compile(r"""(?x)  # a line of a key in a listing, a diff, a quotation or code
+    [ \t]*(?:[+>#*|-][ \t]*){0,2}                             # the marks of a diff or a quotation, such as `+` or `> >`
+    (?:[\w./-]{1,100}[:-](?=\d{1,6}[:-]))?                    # the path that grep prints before a number: `a/key.pem:`
+    (?:\d{1,6}(?:[ \t]*[:|\u2192-]|\t|[ ]{1,4})[ \t]*){0,2}   # numbers of lines, such as `12:` or `3|`
+    ["'`]?(?P<body>[A-Za-z0-9+/]{1,200}={0,2})                # the base64, after the quote of a string
+    (?:\\?n)?["'`]?[ \t]*[+,\\$.)]{0,3}[ \t\r]*              # the end of a line of code, such as `\n" +`
+    """)  # fmt: skip
 _KEY_CUT = re.compile(r"[ \t\"'`\\n+>|]{0,10}(?P<body>[A-Za-z0-9+/]{40,20000}={0,2})")  # the end of a key within a line
 _KEY_HEADER = re.compile(r"[ \t+>#*|-]*(?:\d{1,6}\W{1,6})?(?:(?:Proc-Type|DEK-Info|Comment|Version|Hash|Charset): ?[^\n]{0,100})?[ \t\r\"'$,\\n+]*")  # fmt: skip
 _KEY_RUN = re.compile(r"[A-Za-z0-9+/=]{40,20000}")
-_LEAST_BASE64 = 40  # characters. Less base64 is no key.
+_LEAST_BASE64, _LEAST_LINE = 40, 16  # characters of base64: of a key, and of each of its lines but the last
 # How keys in DER and OpenSSH begin, whose first and last line may be missing.
 KEY_BEGINNINGS = ("MII MHcCAQEE MHQCAQEE MIGkAgEB MIHcAgEB MIGHAgEA MIG2AgEA MIHuAgEA MC4CAQAw b3BlbnNzaC1rZXktdjE".split())  # fmt: skip
 # `MII` alone is too common: the last three forms are those of keys.
@@ -28,15 +32,15 @@ def find_private_keys(text: str) -> Iterator[tuple[int, int]]:
             end = text.find("-----END", mark.end(), mark.end() + _KEY_CHARACTERS)
             if end >= 0 and "-----" not in text[mark.end() : end]:
                 closing = _KEY_MARK.match(text, end)
-                stop = closing.end() if closing else end
+                stop: int | None = closing.end() if closing else end
                 if not re.search(r"[A-Za-z0-9+/]{10}", text[mark.end() : stop]):
                     continue
             else:
                 stop = _find_body_end(text, mark.end())
-            if stop > mark.end():
+            if stop is not None:
                 done = stop
                 yield mark.start(), stop
-        elif mark.start() >= done and (start := _find_body_start(text, mark.start(), done)) < mark.start():
+        elif mark.start() >= done and (start := _find_body_start(text, mark.start(), done)) is not None:
             yield start, mark.end()
 
 
@@ -44,40 +48,41 @@ def match_bare_key(text: str, offset: int) -> tuple[int, int] | None:
     """The span of a private key in base64, DER or OpenSSH, that begins at `offset` without a first line; else None."""
     if not _DER_KEY.match(text, offset) or not (run := _KEY_RUN.match(text, offset)):
         return None
-    begin = text.find("\n", run.end(), run.end() + 8)
-    stop = _find_body_end(text, begin + 1) if begin >= 0 else -1
-    return offset, max(run.end(), stop if stop > begin + 1 else 0)
+    newline = text.find("\n", run.end(), run.end() + 8)
+    stop = _find_body_end(text, newline + 1) if newline >= 0 else None
+    return offset, run.end() if stop is None else stop
 
 
-def _find_body_end(text: str, start: int) -> int:
-    """The end of the base64 that begins at `start`, after a first line; `start` if there is none."""
+def _find_body_end(text: str, start: int) -> int | None:
+    """The end of the base64 that begins at `start`, after a first line; None if there is none."""
     length, stop, begin = 0, start, start
     while begin <= len(text) and begin - start < _KEY_CHARACTERS:
         end = text.find("\n", begin)
         end = len(text) if end < 0 else end
         line = _KEY_LINE.fullmatch(text, begin, end)
         body = line["body"] if line else ""
-        may_end = body.endswith("=") or (any(map(str.isdigit, body)) and any(map(str.isupper, body)))
-        if line and (len(body) >= 16 or (length and may_end)):
-            length += len(line["body"])
+        # A short last line has no length to tell it from a word; words rarely have a digit and a capital letter.
+        is_last_line = body.endswith("=") or (any(map(str.isdigit, body)) and any(map(str.isupper, body)))
+        if line and (len(body) >= _LEAST_LINE or (length and is_last_line)):
+            length += len(body)
             stop = line.end("body")
         elif not _KEY_HEADER.fullmatch(text, begin, end):
             if cut := _KEY_CUT.match(text, begin, end):
                 length, stop = length + len(cut["body"]), cut.end("body")
             break
         begin = end + 1
-    return stop if length >= _LEAST_BASE64 else start
+    return stop if length >= _LEAST_BASE64 else None
 
 
-def _find_body_start(text: str, stop: int, least: int) -> int:
-    """The beginning of the base64 that ends at `stop`, before a last line, and not before `least`; else `stop`."""
+def _find_body_start(text: str, stop: int, least: int) -> int | None:
+    """The beginning of the base64 that ends at `stop`, before a last line, and not before `least`; else None."""
     length, start, end = 0, stop, text.rfind("\n", least, stop)
     while end > least and stop - end < _KEY_CHARACTERS:
         begin = max(text.rfind("\n", least, end) + 1, least)
         line = _KEY_LINE.fullmatch(text, begin, end)
-        if not line or (length and len(line["body"]) < 16):
+        if not line or (length and len(line["body"]) < _LEAST_LINE):
             break
         length += len(line["body"])
         start = line.start("body")
         end = begin - 1
-    return start if length >= _LEAST_BASE64 else stop
+    return start if length >= _LEAST_BASE64 else None

@@ -16,7 +16,8 @@ from monocontext.format.documents import Document
 from monocontext.shell.tree import TextFiles
 
 _WRITE_CHARACTERS = 64 << 10  # output is written in pieces of about this size
-NO_FILES = {"": "No such file or directory", "directory": "Is a directory"}
+NOT_A_FILE = {"": "No such file or directory", "directory": "Is a directory"}  # what coreutils print, by `check_kind`
+_NO_VALUE = "=\0"  # marks `--color` without a value, since getopt lacks options with an optional one
 
 Command = Callable[["ShellCall"], Awaitable[int]]
 """Answers a call and returns its exit code. Raises `LeftToShell`, or an error whose message is for the reader."""
@@ -42,19 +43,18 @@ class ShellCall:
         self.least_status = 0  # the exit code where bashkit's own command returns 0
 
     def options(self, words: Mapping[str, str], others: Iterable[str] = ()) -> tuple[list[tuple[str, str]], list[str]]:
-        """The options by their long names, with their values, and the operands. Raises `LeftToShell` for others.
+        """Options by long name, with values, and operands; drops `--color`. Raises `LeftToShell` for unknown options.
 
-        `words` are long names by letter, with `:` and `=` if they take a value; `others` have no letter. `--color` is
-        dropped where it is an option, not a value or an operand."""
-        end = self.arguments.index("--") if "--" in self.arguments else len(self.arguments)
-        arguments = [re.sub(r"^--color=.*", "--color", word) for word in self.arguments[:end]] + self.arguments[end:]
+        `words`: long names by letter, with `:` and `=` if they take a value. `others`: names without a letter."""
+        arguments = [word + _NO_VALUE if word in ("--col", "--colo", "--color") else word for word in self.arguments]
         try:
-            flags, operands = getopt.gnu_getopt(arguments, "".join(words), [*words.values(), *others, "color"])
+            flags, operands = getopt.gnu_getopt(arguments, "".join(words), [*words.values(), *others, "color="])
         except getopt.GetoptError:
             raise LeftToShell from None
         by_letter = {f"-{letter[0]}": word.rstrip("=") for letter, word in words.items()}
-        named = [(by_letter.get(option, option[2:]), value) for option, value in flags if option != "--color"]
-        return named, operands
+        flags = [(option, value.removesuffix(_NO_VALUE)) for option, value in flags if option != "--color"]
+        named = [(by_letter.get(option, option[2:]), value) for option, value in flags]
+        return named, [operand.removesuffix(_NO_VALUE) for operand in operands]
 
     def path(self, operand: str) -> str:
         """The absolute path of an operand."""
@@ -76,8 +76,8 @@ class ShellCall:
         """What an operand is: `directory`, another kind of file, or empty if it is missing. Complains of no files."""
         path = self.path(operand)
         kind = str(self.files.stat(path)["file_type"]) if self.files.exists(path) else ""
-        if kind in NO_FILES:
-            await self.complain(f"{operand}: {NO_FILES[kind]}")
+        if kind in NOT_A_FILE:
+            await self.complain(f"{operand}: {NOT_A_FILE[kind]}")
         return kind
 
     async def has_input(self) -> bool:

@@ -83,13 +83,13 @@ async def _write_rows(call: ShellCall, flags: set[str], entries: dict[str, Any])
 
 
 def _in_units(size_bytes: int) -> str:
-    """A size as `ls -h` shows it: rounded up, with one digit after the point below 10."""
-    value, units = float(size_bytes), "BKMGT"
-    while value > 999 and len(units) > 1:
-        value, units = value / 1024, units[1:]
-    if units[0] == "B":
+    """A size as `ls -h` shows it: rounded up, with one digit after the point below 10, such as 1023, 9.9K and 10K."""
+    if size_bytes < 1024:
         return str(size_bytes)
-    return f"{math.ceil(value * 10) / 10:.1f}{units[0]}" if value < 9.95 else f"{math.ceil(value)}{units[0]}"
+    value, units = size_bytes / 1024, "KMGTPE"
+    while math.ceil(value) >= 1024:
+        value, units = value / 1024, units[1:]
+    return f"{math.ceil(value * 10) / 10 if value <= 9.9 else math.ceil(value)}{units[0]}"
 
 
 async def find(call: ShellCall) -> int:
@@ -109,12 +109,12 @@ async def find(call: ShellCall) -> int:
 
 
 def _parse(words: list[str]) -> tuple[range, list[_Test]]:
-    """The depths to print, and the tests that all must pass. Raises `LeftToShell` for others."""
+    """The depths to print, and the tests that an entry must all pass. Raises `LeftToShell` for other tests."""
     depths, tests = {"-mindepth": 0, "-maxdepth": 1 << 30}, list[_Test]()
-    while words:
-        negates = words[0] in ("!", "-not")
-        word, value = [*words[negates:], "", ""][:2]
-        words = words[2 + negates :]
+    remaining = iter(words)
+    for first in remaining:
+        negates = first in ("!", "-not")
+        word, value = next(remaining, "") if negates else first, next(remaining, "")
         if word in depths and value.isdecimal() and not negates:
             depths[word] = int(value)
         else:

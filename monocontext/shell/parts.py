@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from monocontext.shell.call import NO_FILES, LeftToShell, ShellCall
+from monocontext.shell.call import NOT_A_FILE, LeftToShell, ShellCall
 from monocontext.shell.tree import MOST_READ_BYTES
 from monocontext.text.monocontext import Monocontext
 
@@ -67,7 +67,7 @@ async def wc(call: ShellCall) -> int:
         rows.append(("total", total))
     for name, counts in rows:
         await call.write(" ".join(f"{counts[unit]:>{width}}" for unit in units) + f" {name}\n")
-    return int(not NO_FILES.keys().isdisjoint(kinds))
+    return int(not NOT_A_FILE.keys().isdisjoint(kinds))
 
 
 async def _count(call: ShellCall, operand: str, kind: str, units: list[str]) -> Counter[str]:
@@ -98,7 +98,7 @@ async def drop_unreadable(call: ShellCall) -> int:
     takes_value = re.compile("--[a-z-]+" + (rf"|-\w*[{letters}]" if letters else ""))
     before_each = zip(["", *call.arguments], call.arguments, strict=False)
     operands = [word for before, word in before_each if word[:1] != "-" and not takes_value.fullmatch(before)]
-    others = [word for word in operands if await call.check_kind(word) in NO_FILES]
+    others = [word for word in operands if await call.check_kind(word) in NOT_A_FILE]
     if others and (others == operands or call.name == "diff"):
         return 2 if call.name == "diff" else 1
     call.arguments = [word for word in call.arguments if word not in others]

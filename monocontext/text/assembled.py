@@ -70,8 +70,8 @@ def assemble(
 ) -> Monocontext:
     """Join texts and pieces into one text (no request).
 
-    `pieces` reads the objects below `url`, the URL of the text. `options` are those options of `Monocontext.open` that
-    need no place.
+    `pieces` reads the objects below `url`, the URL of the text. `options`: the options of `Monocontext.open` that do
+    not say where the text is stored.
     """
     value: dict[str, Any] = {**options}
     limit = value.pop("materialize_limit", MATERIALIZE_LIMIT)

@@ -31,15 +31,14 @@ class Derived(ABC):
 
     def __init__(self, base: Span):
         self.base = base
-        # One entry for each segment in each list: where it begins in the base and in the result, and whether it is
-        # plain. The segment ends where the next one begins.
-        self._bases, self._outputs, self._plain = array("Q", [0]), array("Q", [0]), array("B", [True])
+        # One entry for each segment, which ends where the next one begins.
+        self._base_starts, self._output_starts, self._is_plain = array("Q", [0]), array("Q", [0]), array("B", [True])
         self.characters = len(base)
 
     def _add_segment(self, base: int, output: int, plain: bool) -> None:
-        self._bases.append(base)
-        self._outputs.append(output)
-        self._plain.append(plain)
+        self._base_starts.append(base)
+        self._output_starts.append(output)
+        self._is_plain.append(plain)
 
     @abstractmethod
     def _map(self, text: str, start: int) -> str:
@@ -55,15 +54,15 @@ class Derived(ABC):
         if stop <= start or (only is not None and not only.runs):
             return
         base = self.base
-        numbers = range(bisect_right(self._outputs, start) - 1, bisect_right(self._outputs, stop - 1))
+        numbers = range(bisect_right(self._output_starts, start) - 1, bisect_right(self._output_starts, stop - 1))
         for number in reversed(numbers) if reverse else numbers:
             low, high = self._base_range(number)
-            first = self._outputs[number]
-            if self._plain[number]:
+            first = self._output_starts[number]
+            if self._is_plain[number]:
                 part = low + max(start - first, 0), min(low + stop - first, high)
                 for window in base.windows(*part, reverse=reverse, eager=eager, only=only):
                     offset = window.start - base.start
-                    yield Window(first + offset - self._bases[number], self._map(window.text, offset))
+                    yield Window(first + offset - self._base_starts[number], self._map(window.text, offset))
                 continue
             text = "".join(window.text for window in base.windows(low, high, eager=True, only=only))
             begin = max(start - first, 0)
@@ -72,8 +71,8 @@ class Derived(ABC):
 
     def _base_range(self, number: int) -> tuple[int, int]:
         """The characters of the base in a segment."""
-        last = number + 1 == len(self._bases)
-        return self._bases[number], len(self.base) if last else self._bases[number + 1]
+        last = number + 1 == len(self._base_starts)
+        return self._base_starts[number], len(self.base) if last else self._base_starts[number + 1]
 
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
         return None
@@ -92,27 +91,27 @@ class Derived(ABC):
 
     def line_of(self, character: int) -> int:
         if self.knows_lines:
-            number = bisect_right(self._outputs, character) - 1
-            begin = self._outputs[number]
-            if not self._plain[number]:
-                return self.base.line_of(self._bases[number]) + self.read(begin, character).count("\n")
-            return self.base.line_of(self._bases[number] + character - begin)
+            number = bisect_right(self._output_starts, character) - 1
+            begin = self._output_starts[number]
+            if not self._is_plain[number]:
+                return self.base.line_of(self._base_starts[number]) + self.read(begin, character).count("\n")
+            return self.base.line_of(self._base_starts[number] + character - begin)
         return sum(window.data.count("\n") for window in self.windows(0, character))
 
     def _to_output(self, character: int) -> int:
         """The character of the result that comes from one of the base; in a segment that is not plain, only for the
         first character of a line."""
-        number = bisect_right(self._bases, character) - 1
-        begin, output = self._bases[number], self._outputs[number]
-        if self._plain[number]:
+        number = bisect_right(self._base_starts, character) - 1
+        begin, output = self._base_starts[number], self._output_starts[number]
+        if self._is_plain[number]:
             return output + character - begin
         return output + len(self._map(self.base.read(begin, character), begin))
 
     def _to_base(self, character: int) -> int:
         """The character of the base from which one of the result comes; in the same segment if that is not plain."""
-        number = bisect_right(self._outputs, character) - 1
+        number = bisect_right(self._output_starts, character) - 1
         low, high = self._base_range(number)
-        return min(low + character - self._outputs[number], max(high - 1, low))
+        return min(low + character - self._output_starts[number], max(high - 1, low))
 
 
 class CaseChanged(Derived):
@@ -140,28 +139,23 @@ class CaseChanged(Derived):
 
     def _map(self, text: str, start: int) -> str:
         # A capital sigma gets its final form if a cased letter comes before it and none after it, where both looks
-        # skip case-ignorable characters. So the text is mapped with the deciding neighbours, which are then cut off.
+        # skip case-ignorable characters. So the text is mapped between the two that decide, which are then cut off.
         if not self._sees_neighbours or "\u03a3" not in text:
             return self._method(text)  # type: ignore[no-any-return]
-        remaining, right = self._left_context(start), self._right_context(start + len(text))
-        mapped: str = self._method(remaining + text + right)
-        return mapped[len(self._method(remaining)) : len(mapped) - len(self._method(right))]
+        left, right = self._deciding_character(start, 0), self._deciding_character(start + len(text), len(self.base))
+        mapped: str = self._method(left + text + right)
+        return mapped[len(self._method(left)) : len(mapped) - len(self._method(right))]
 
-    def _left_context(self, start: int) -> str:
-        """The characters before `start`, back to the last one that is not case-ignorable."""
-        for low in range(start - 1, -1, -1):
-            text = self.base.read(low, start)
-            if not _is_case_ignorable(text[0]):
-                return text
-        return self.base.read(0, start)
-
-    def _right_context(self, stop: int) -> str:
-        """The characters from `stop` on, up to the first one that is not case-ignorable."""
-        for high in range(stop + 1, len(self.base) + 1):
-            text = self.base.read(stop, high)
-            if not _is_case_ignorable(text[-1]):
-                return text
-        return self.base.read(stop, len(self.base))
+    def _deciding_character(self, begin: int, end: int) -> str:
+        """The first character from `begin` on towards `end` that is not case-ignorable; empty if there is none."""
+        length, step = 1, 1 if begin < end else -1
+        while begin != end:
+            border = begin + step * min(length, abs(end - begin))
+            text = self.base.read(min(begin, border), max(begin, border))[::step]
+            if character := next((character for character in text if not _is_case_ignorable(character)), ""):
+                return character
+            begin, length = border, min(2 * length, SEGMENT_CHARACTERS)
+        return ""
 
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
         """The candidates of the base text, since search filters ignore case."""
@@ -172,7 +166,7 @@ class CaseChanged(Derived):
         if result is None or not result.runs:
             return result
         result = result.shifted_by(self.base.start)
-        if len(self._bases) > 1:
+        if len(self._base_starts) > 1:
             result = result.mapped(self._to_output, self._to_base)
         result.start, result.stop = start, stop
         return result

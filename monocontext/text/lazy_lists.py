@@ -163,9 +163,8 @@ class LazyList(LazyItems, Sequence[str]):
         negative bound or step, and a slice without `stop`."""
         key.indices(0)  # raises the errors of `list`
         bounds = (0 if key.start is None else key.start, key.stop, 1 if key.step is None else key.step)
-        if None in bounds or min(map(operator.index, bounds)) < 0:
-            bounds = key.indices(len(self))
-        start, stop, step = map(operator.index, bounds)
+        needs_length = None in bounds or min(map(operator.index, bounds)) < 0
+        start, stop, step = map(operator.index, key.indices(len(self)) if needs_length else bounds)
         items = self._range(start, stop) if step > 0 else self._range(stop + 1, start + 1)
         return LazyListSlice(self, range(len(self))[key]) if items is None else items[::step]
 
@@ -267,6 +266,7 @@ class LazyListOfLines(LazyListOfParts):
         return item, self._span.line_start(item)
 
     def _find(self, item: int) -> str:
+        """As `LazyList._find`, with the index. Only a loop, over neighbours, goes by blocks: it reads many at once."""
         last, self._last_item = self._last_item, item
         if item == last - 1 and not 0 <= item - self._block.first < len(self._block.items) and item < len(self):
             self._keep_block_up_to(item)

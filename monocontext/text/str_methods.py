@@ -37,7 +37,7 @@ def _on_str(name: str) -> Any:
 
 
 def _ordering(compare: Callable[[int, int], bool]) -> Any:
-    """A comparison such as `<`, for the operator of two numbers; streams up to the first difference."""
+    """A comparison method such as `__lt__`, given `operator.lt`. It streams up to the first difference."""
     return lambda self, other: compare(self._compare(other), 0) if isinstance(other, str | StrLike) else NotImplemented
 
 

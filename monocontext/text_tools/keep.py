@@ -43,7 +43,9 @@ class KeepTool:
             ttl_seconds: Seconds after which it is gone; a day by default.
         """
         if not name.strip("/. ") or len(name) > _MOST_NAME_CHARACTERS or not name.isprintable():
-            raise ToolRefusal(f"name must be one line of 1 to {_MOST_NAME_CHARACTERS} characters, such as build.log")
+            raise ToolRefusal(
+                f"name must be 1 to {_MOST_NAME_CHARACTERS} printable characters, not only '/. ', like a.log"
+            )
         if not 0 < len(text) <= _MOST_CHARACTERS:
             raise ToolRefusal(f"text must have 1 to {_MOST_CHARACTERS:,} characters, not {len(text):,}")
         if ttl_seconds < 1:

@@ -125,7 +125,7 @@ class ContextFeed:
         if offset is None:
             offset = self._line_start(document, 1 if line is None else line)
         elif offset >= max(size, 1):
-            raise InvalidRequest(f"the text ends before character {offset:,}: it has {size:,}")
+            raise InvalidRequest(f"character {offset:,} is after the end of the text, which has {size:,} characters")
         number = span.source.line_of(offset)
         first = span.line_start(max(0, number - _LEAD_LINES))
         start = first if offset - first <= _LEAD_CHARACTERS else max(span.line_start(number), offset - _LEAD_CHARACTERS)

@@ -157,7 +157,7 @@ def test_what_cannot_be_pulled_is_one_line(team: Team, tmp_path: Path) -> None:
         assert "\n" not in str(raised.value)
     (chat := tmp_path / "chat.jsonl").write_text('{"role": "user", "content": "Hello"}\n')
     report = upload_session(team.archive.store, recognize_session(chat), project="github.com-acme-api")
-    with pytest.raises(MonocontextError, match="only Claude Code and Codex resume"):
+    with pytest.raises(MonocontextError, match="which cannot be resumed"):
         pull_session(team.archive, report.session_id, ben)
     pulled = pull_session(team.archive, session.session_id, other, "github.com-acme-api")
     assert pulled.folder == other, "a project that somebody names is enough"

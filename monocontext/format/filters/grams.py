@@ -62,7 +62,7 @@ def fold(text: str) -> str:
 
 
 def fold_bytes(data: bytes) -> bytes:
-    """The folded form of whole characters in UTF-8 (0.07 ms for 256 KiB of ASCII, 1-3 ms of others)."""
+    """The folded form of whole characters in UTF-8 (256 KiB take 0.07 ms if all ASCII, else 1-3 ms)."""
     if data.isascii():
         return data.lower()
     return fold(data.decode()).encode()

@@ -114,7 +114,7 @@ class Documents(Mapping[str, Text]):
         return result if result.start <= character else None
 
     def ending_at(self, character: int) -> Document | None:
-        """The document that ends at a character without a newline (at most 2 GETs)."""
+        """The document that ends at `character`, if its text does not end in a newline (at most 2 GETs)."""
         document = self.at(character - 1) if character else None
         is_end = document and document.stop == character and self.source.read(character - 1, character) != "\n"
         return document if is_end else None
@@ -145,7 +145,7 @@ class Documents(Mapping[str, Text]):
         return cast(Any, self._view(self.table.document(number)))[:]
 
     def read_all(self, numbers: Sequence[int]) -> list[Any]:
-        """The documents `numbers`, each as by `read`; neighbours are read together."""
+        """The documents `numbers`, each as a `str`, even above the limit; neighbours are read together."""
         records = [self.table.document(number) for number in numbers]
         first = min((record.start for record in records), default=0)
         stop = max((record.stop for record in records), default=0)

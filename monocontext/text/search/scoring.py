@@ -68,7 +68,7 @@ class Scorer:
         return any(term.pattern.match(text) for term in self._terms)
 
     def highest(self, levels: Counts | Flags) -> Floats:
-        """The highest possible scores of passages, given by term and passage whether the term may be there (not 0)."""
+        """An upper bound of each passage's score. `levels[term, passage]` is 0 where the term cannot occur."""
         held = levels[: len(self.weights)] > 0
         return self._sum(held * _MOST_COUNTED, np.where(held & (held.sum(0) > 1), 0.0, np.inf))
 

@@ -239,7 +239,7 @@ def edited_root(
         return with_copies(text) if changes or forget else text.root
 
 
-class _Span(NamedTuple):
+class _Changed(NamedTuple):
     """A changed document in the old text. Offsets are in characters."""
 
     number: int
@@ -257,7 +257,7 @@ class _Group:
 
     first: int
     stop: int
-    spans: list[_Span]
+    spans: list[_Changed]
 
 
 def _rewrite_frames(
@@ -282,7 +282,7 @@ def _rewrite_frames(
     return stretches, segments.finish(), patches
 
 
-def _changed_spans(pages: Sequence[DocumentPage], changes: Mapping[int, Change], characters: int) -> Iterator[_Span]:
+def _changed_spans(pages: Sequence[DocumentPage], changes: Mapping[int, Change], characters: int) -> Iterator[_Changed]:
     """Yield the documents whose text changes, in order. `characters` is the length of the old text."""
     starts, stops = array("Q"), array("Q")  # of all documents
     for page in pages:
@@ -299,10 +299,10 @@ def _changed_spans(pages: Sequence[DocumentPage], changes: Mapping[int, Change],
                 earliest = previous_stop
         if change.deletes or change.text is not None:
             span = starts[number], stops[number], starts[number + 1]
-            yield _Span(number, change.text or "", header, earliest, *span)
+            yield _Changed(number, change.text or "", header, earliest, *span)
 
 
-def _group_by_frames(text: StoredText, spans: Iterable[_Span]) -> list[_Group]:
+def _group_by_frames(text: StoredText, spans: Iterable[_Changed]) -> list[_Group]:
     """Group changes by the frames that they touch. Changes in the same or in neighbouring frames share a group."""
     groups: list[_Group] = []
     frames = text.root.frames

@@ -62,7 +62,7 @@ def restore(
         except NotFound:
             raise NotFound(f"{store.url}: no version {generation}: `history` lists the versions") from None
         if generation < base.history.forgotten:
-            raise NotFound(f"{store.url}: version {generation} cannot be restored: its text was forgotten since")
+            raise NotFound(f"{store.url}: version {generation} cannot be restored: its text has since been forgotten")
         with StoredText(store, expanded(store, earlier), allow=allow, store_options=store_options) as text:
             return _restored(text, expanded(store, base))
 

@@ -38,7 +38,7 @@ def test_what_was_forgotten_does_not_come_back(store: Store, monkeypatch: pytest
     publish({"a": "A\n", "s": "secret\n"}, store)
     monkeypatch.setattr("monocontext.writing.upkeep.edit.forget_rest", lambda *_: None)  # it is slow, or was killed
     delete(store, "s", forget=True)
-    with pytest.raises(NotFound, match="version 1 cannot be restored: its text was forgotten since"):
+    with pytest.raises(NotFound, match="version 1 cannot be restored: its text has since been forgotten"):
         restore(store, 1)
     restore(store, 2)
     with Monocontext.open(store, shape="dict") as found:
