@@ -44,7 +44,7 @@ class KeepTool:
         """
         if not name.strip("/. ") or len(name) > _MOST_NAME_CHARACTERS or not name.isprintable():
             raise ToolRefusal(
-                f"name must be 1 to {_MOST_NAME_CHARACTERS} printable characters, not only '/. ', like a.log"
+                f"name must be 1 to {_MOST_NAME_CHARACTERS} printable characters, not all of them in '/. '"
             )
         if not 0 < len(text) <= _MOST_CHARACTERS:
             raise ToolRefusal(f"text must have 1 to {_MOST_CHARACTERS:,} characters, not {len(text):,}")
