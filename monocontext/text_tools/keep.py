@@ -43,9 +43,7 @@ class KeepTool:
             ttl_seconds: Seconds after which it is gone; a day by default.
         """
         if not name.strip("/. ") or len(name) > _MOST_NAME_CHARACTERS or not name.isprintable():
-            raise ToolRefusal(
-                f"name must be 1 to {_MOST_NAME_CHARACTERS} printable characters, not all of them in '/. '"
-            )
+            raise ToolRefusal(f"name must be 1 to {_MOST_NAME_CHARACTERS} printable characters, not all in '/. '")
         if not 0 < len(text) <= _MOST_CHARACTERS:
             raise ToolRefusal(f"text must have 1 to {_MOST_CHARACTERS:,} characters, not {len(text):,}")
         if ttl_seconds < 1:

@@ -61,7 +61,7 @@ def test_fifty_megabytes_and_what_is_expired(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (("x", ""), "error: name must be"),
-        (("x", "../.."), "error: name must be 1 to 200 printable characters, not all of them in '/. '"),
+        (("x", "../.."), "error: name must be 1 to 200 printable characters, not all in '/. '"),
         (("x", "a\nb"), "error: name must be"),
         (("", "a"), "error: text must have"),
         (("x", "a", 0), "error: ttl_seconds must be at least 1, not 0"),

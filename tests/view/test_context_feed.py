@@ -128,7 +128,7 @@ def test_places(feed: ContextFeed, context: Monocontext) -> None:
         ({"document": "new.md", "line": 3}, "new.md has no line 3"),
         ({"line": 0}, "line must be at least 1, not 0"),
         ({"line": 10**9}, "the text has no line 1,000,000,000"),
-        ({"at": 10**9}, "the text ends before"),
+        ({"at": 10**9}, "is after the end of the text"),
         ({"number": 5}, "no document 5: the text has 5, counted from 0"),
         ({"at": "x"}, "at must be a whole number of at most 15 digits, not 'x'"),
     ],
