@@ -19,8 +19,8 @@ from .test_interrupts import interrupted
 def campaign(way: str, interrupts: int, seed: int) -> str:
     random, interrupter = Random(seed), Interrupter(way, seed)
     usage = Usage()
-    gate = Gateway(usage, Budget(calls=10**9), cache=SubCache())
-    calls = SubCalls(ScriptedLM(str.upper), usage, gate=gate)
+    gateway = Gateway(usage, Budget(calls=10**9), cache=SubCache())
+    calls = SubCalls(ScriptedLM(str.upper), usage, gateway=gateway)
     with interrupter.ready():
         while interrupter.struck < interrupts:
             number = random.randrange(1 << 30)
@@ -35,8 +35,8 @@ def campaign(way: str, interrupts: int, seed: int) -> str:
             with soon():
                 assert calls.llm_query_batched(prompts) == [prompt.upper() for prompt in prompts]
     end = time.monotonic() + 30
-    while gate.under_way:
-        assert time.monotonic() < end, gate.under_way
+    while gateway._in_progress:
+        assert time.monotonic() < end, gateway._in_progress
         time.sleep(0.01)
     waited = calls.waited.seconds
     time.sleep(0.02)
