@@ -36,7 +36,7 @@ Call = Callable[[], object]
 
 
 class Trace:
-    """Counts the code that the calling thread runs within a `with` block."""
+    """Counts the functions that the calling thread calls in a `with` block, and the changes of file between them."""
 
     def __init__(self) -> None:
         self.functions: set[CodeType] = set()

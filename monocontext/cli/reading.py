@@ -116,7 +116,7 @@ def _document_view(context: Monocontext, url: str, name: str) -> Monocontext:
     try:
         record = context.documents.record(name)
     except KeyError as error:
-        raise NotFound(f"{url}: {error}; `ls-documents` lists all") from None
+        raise NotFound(f"{url}: {error} (`ls-documents` lists all names)") from None
     return context.view(record.start, record.stop)
 
 

@@ -33,7 +33,7 @@ from monocontext.text.regex.linewise import Linewise
 from monocontext.text.search.grep import compile_query
 
 PATTERN_SECONDS = 30  # the most seconds that a pattern may take on one piece of the text where nobody can press Ctrl-C
-_GLOBAL_FLAGS = r"\(\?([aimsux]+)\)"
+_GLOBAL_FLAGS = r"(?:\(\?[aimsux]+\))+"
 _POSIX_CLASS = r"(?<!\\)(?:\\\\)*\[\^?\]?(?:\\.|[^\]\\])*?(\[:\^?\w+:\])"
 """A set of characters with a class of POSIX in it, which Python's `re` would read as letters."""
 _TOKENS = r"(?s)\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$"  # the parts of a pattern where `$` is no line end, and each line end
@@ -216,11 +216,12 @@ def _checked_pattern(pattern: str) -> str:
 
 def _scope_flags(pattern: str) -> str:
     """The pattern with its flags in a group, `(?i:one)` for `(?i)one`, so that it may stand inside another pattern."""
-    flags = re.match(_GLOBAL_FLAGS, pattern) if pattern.startswith("(?") else None
+    flags = re.match(_GLOBAL_FLAGS, pattern)
     if flags is None:
         return pattern
-    comment_end = "\n" if "x" in flags[1] else ""  # else a comment at the end would hide the parenthesis
-    return f"(?{flags[1]}:{pattern[flags.end() :]}{comment_end})"
+    letters = "".join(sorted({*flags[0]} - {*"(?)"}))
+    comment_end = "\n" if "x" in letters else ""  # else a comment at the end would hide the parenthesis
+    return f"(?{letters}:{pattern[flags.end() :]}{comment_end})"
 
 
 def _before_cr(pattern: str) -> str:

@@ -122,7 +122,7 @@ def update(
     encoding: writing.Encoding = "utf-8",
     as_json: AsJson = False,
 ) -> None:
-    """Replace documents of the context at URL by the rows of SRC with their names, and append rows with new names."""
+    """Replace documents of the context at URL by the rows of SRC with the same names, and append the other rows."""
     sources, url, options = writing.split_places(places, s3)
     for name in sources:
         if Path(name).expanduser().is_dir():

@@ -112,7 +112,7 @@ def expand(root: Manifest, get: Get) -> Manifest:
 
 
 def expand_documents(ref: refs.DocumentsRef, get: Get) -> refs.DocumentsRef:
-    """The documents with all their pages instead of directories (1 GET for each 8 million documents)."""
+    """`ref` with each directory replaced by the pages below it (1 GET for each 8 million documents)."""
     if not isinstance(ref.pages[0], refs.DocumentDirectory):
         return ref
     return replace(ref, pages=_expanded(ref.pages, get))

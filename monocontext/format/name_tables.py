@@ -35,7 +35,7 @@ def last_of_each_name(entries: Any) -> Any:
 
 
 def first_doubled(entries: Any) -> tuple[int, int] | None:
-    """The numbers of the first document that has the name of an earlier one: (earlier, first). `None` if all differ."""
+    """The first document that repeats a name, as two numbers: (earlier, repeated). `None` if all names differ."""
     ordered, is_last = _by_hash(entries)
     numbers, same = ordered["number"], np.flatnonzero(~is_last)
     if not len(same):

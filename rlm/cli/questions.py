@@ -87,7 +87,7 @@ def view(
     export: Annotated[str | None, Option(help="Write the page to this HTML file instead, and exit.")] = None,
     open_browser: OpenBrowser = None,
 ) -> None:  # fmt: skip
-    """Show a recorded run in a browser, even while it is running. Timeline, cells, sub-calls, costs."""
+    """Show a recorded or running run in a browser: its timeline, cells, sub-calls and costs."""
     path = page.find_trajectory(run)
     if export:
         page.export(RowFeed(path), Path(export))

@@ -106,7 +106,11 @@ def extract(turns: Sequence[Turn]) -> list[Statement]:
     answers = [turn for turn in turns if turn.kind == "text" and turn.role == "assistant"]
     calls = [turn for turn in turns if turn.kind == "tool_use"]
     commits = [(turn, message) for turn in calls for message in _COMMIT.findall(turn.text)]
-    changed = {path: turn for turn in calls for path in _changed_paths(turn)}
+    changed = dict[str, Turn]()
+    for turn in calls:
+        for path in _changed_paths(turn):
+            changed.pop(path, None)  # the file that was changed last comes last
+            changed[path] = turn
     outputs = [(turn, _FAILED.search(turn.text[:_SEARCHED_CHARACTERS])) for turn in turns if turn.kind == "tool_result"]
     failed = [(turn, match[1]) for turn, match in outputs if match]
 

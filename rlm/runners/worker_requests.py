@@ -80,8 +80,8 @@ class WorkerRequests:
             self._count += 1
             self._bytes += size
             if self._count > MOST_REQUESTS or self._bytes > MOST_OPEN_BYTES:
-                limits = f"at most {MOST_REQUESTS} and {MOST_OPEN_BYTES:,}"
-                raise ChannelAbuse(f"the worker has {self._count} requests of {self._bytes:,} bytes open: {limits}")
+                limits = f"at most {MOST_REQUESTS} of {MOST_OPEN_BYTES:,} bytes are allowed"
+                raise ChannelAbuse(f"the worker has {self._count} open requests of {self._bytes:,} bytes: {limits}")
 
         def run() -> None:
             try:

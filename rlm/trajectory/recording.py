@@ -170,7 +170,7 @@ def _check_metadata(lines: Sequence[Mapping[str, Any]]) -> None:
         raise TrajectoryError("this is not a trajectory: its first line is not of type 'metadata'")
     if lines[0].get("trajectory_version", VERSION) > VERSION:
         version = lines[0]["trajectory_version"]
-        raise TrajectoryError(f"it has version {version}, and this rlm reads up to {VERSION}: upgrade monocontext-rlm")
+        raise TrajectoryError(f"trajectory version {version} is newer than {VERSION}: upgrade monocontext-rlm")
 
 
 def _read_lines(path: Path) -> tuple[list[dict[str, Any]], int]:

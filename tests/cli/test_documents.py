@@ -58,6 +58,18 @@ def test_documents_are_removed_and_updated(cli: Cli, folder: Path, tmp_path: Pat
     assert listed(cli, context) == []
 
 
+def test_a_removed_folder_is_forgotten_by_its_name(cli: Cli, tmp_path: Path) -> None:
+    source, context = tmp_path / "source", str(tmp_path / "context")
+    (source / "docs").mkdir(parents=True)
+    for name in ("docs/a.md", "c.md"):
+        (source / name).write_text(f"text of {name}\n")
+    cli("upload", source, context).fine()
+    cli("rm", "--document", "docs", context).fine()
+    assert cli("verify", "--forgotten", "docs/a.md", context).code == 1
+    cli("rm", "--forget", "--document", "docs", context).fine()
+    assert cli("verify", "--forgotten", "docs/a.md", context).code == 0
+
+
 def test_rows_come_from_files_with_a_known_encoding(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text('{"name": "a", "text": "x"}\n')
     for encoding in ("foo", "base64"):

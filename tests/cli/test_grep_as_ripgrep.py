@@ -17,8 +17,8 @@ RG = shutil.which("rg")
 LINES = round(150 * float(os.environ.get("MONOCONTEXT_FUZZ", "1")))
 PATTERNS = (
     *("one", "two", "ERROR", "def", "the", "a", "word1", "import", r"\w+", "[a-z]+", r"\bthe\b", "o.e", "(one|two)"),
-    *("t[a-z]*", r"\d+", r"\s+$", "é", "漢", "stra(ß|ss)e", "k", "=", r"\(", r"^\s*def", "e$", r"\S+\s", "(?i)error"),
-    *("[^a]", r"\.", "--", '"', "[A-Z]{2,}", "one|two", "(?:a|b)c?", r"\t"),
+    *("t[a-z]*", r"\d+", r"\s+$", "é", "漢", "stra(ß|ss)e", "k", "=", r"\(", r"^\s*def", "e$", r"\S+\s"),
+    *("(?i)(?m)error", "[^a]", r"\.", "--", '"', "[A-Z]{2,}", "one|two", "(?:a|b)c?", r"\t"),
 )
 EMPTY = ("^", "$", "^$", "x*", ".*", r"\b")
 """Patterns that match nothing at all, too."""

@@ -63,5 +63,5 @@ def match_item(match: re.Match[str]) -> Any:
 
 
 def item_size(item: Any) -> int:
-    """The characters of an item: a text, the texts of several groups, or None for a group that took no part."""
+    """The number of characters in an item: a text, the texts of groups, or None for a group that took no part."""
     return sum(map(len, item)) if isinstance(item, tuple) else len(item or "")

@@ -142,11 +142,15 @@ def delete(
     globs = {name for name in patterns if isinstance(names, str) or any(sign in name for sign in "*?[")}
 
     def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
-        numbers = _numbers_by_pattern(patterns, globs, names_in(pages))
+        raws = names_in(pages)
+        numbers = _numbers_by_pattern(patterns, globs, raws)
         changes = {number: Change(deletes=True) for matches in numbers.values() for number in matches}
         missing = [pattern for pattern, matches in numbers.items() if not matches]
+        # A folder all of whose documents are gone may be named without a sign, too.
+        as_globs = _numbers_by_pattern(missing, set(missing), raws)
+        gone = globs | {pattern for pattern, matches in as_globs.items() if not matches}
         for raws in _earlier_names(store, base) if forget and missing else ():
-            missing = [pattern for pattern, matches in _numbers_by_pattern(missing, globs, raws).items() if not matches]
+            missing = [pattern for pattern, matches in _numbers_by_pattern(missing, gone, raws).items() if not matches]
             if not missing:
                 break
         if missing:

@@ -40,7 +40,7 @@ from monocontext.writing.upkeep.edit import Edit, edited_root
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """What `sync` changed: names of documents, in the order of the sources."""
+    """What `sync` changed. Names are in the order of the sources, those of `deleted` in the order of the text."""
 
     added: tuple[str, ...]
     changed: tuple[str, ...]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,13 @@ from sessions.agents import Claude, session_id, small
 from monocontext.errors import NotFound
 from monocontext.sessions import Sessions, upload_session
 from monocontext.sessions.readers import recognize_session
+from monocontext.sessions.turn import Turn
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore, Crash, CrashingStore
 from rlm import RLM, LLMError, ScriptedLM
 from rlm.compile.compiling import compile_sessions
-from rlm.compile.digest import parse_statements, render, turn_finder
+from rlm.compile.digest import extract, parse_statements, render, turn_finder
 from rlm.errors import BudgetSpent
 from rlm.prompts.system import conversation
 
@@ -136,6 +138,14 @@ def test_without_a_model_it_says_so(tmp_path: Path) -> None:
     assert later.read == [session.session_id]
     assert "No language model" not in read(store)
     assert [key.rsplit(".", 2)[1] for key in digests(store)] == ["model"]
+
+
+def test_the_file_changed_last_is_listed_last() -> None:
+    paths = ["main.py", *(f"f{number}.py" for number in range(12)), "main.py"]
+    calls = [json.dumps({"path": path}) for path in paths]
+    turns = [Turn("s", number, "assistant", "tool_use", call, tool="Edit") for number, call in enumerate(calls)]
+    changed = [item.text for item in extract(turns) if item.section == "Patterns"]
+    assert changed == [f"Changed: f{number}.py" for number in range(1, 12)] + ["Changed: main.py"]
 
 
 def test_what_a_model_writes() -> None:

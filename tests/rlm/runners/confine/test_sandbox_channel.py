@@ -197,7 +197,7 @@ def test_a_flood_of_requests_ends_the_run() -> None:
     release = threading.Event()
     call = framed({"op": "call", "id": 1, "name": "wait", "given": [[], {"dict": []}], "texts": []})
     try:
-        with pytest.raises(ChannelAbuse, match=r"has 65 requests of [\d,]+ bytes open: at most 64 and 134,217,728"):
+        with pytest.raises(ChannelAbuse, match=r"has 65 open requests of [\d,]+ bytes: at most 64 of 134,217,728"):
             run_with(lambda enemy: enemy.sendall(call * 200), names={"wait": lambda: release.wait(60)})
     finally:
         release.set()
