@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import latency
+from benchmarks import growth, latency
 from benchmarks.__main__ import main
 from benchmarks.options import amount, head_line, row_line
 from benchmarks.virtual.suite import Gate, Row, judge
@@ -68,6 +68,11 @@ def test_programs_from_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys:
 def test_what_cannot_be_measured_ends_at_once(monkeypatch: pytest.MonkeyPatch, words: str, message: str) -> None:
     with pytest.raises(SystemExit, match=message):
         run(monkeypatch, f"benchmarks {words}")
+
+
+def test_growth_measures_all_parts_if_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(growth, "PARTS", {"one": lambda: iter([growth.Row("x", "1", "2", is_within=False)])})
+    assert run(monkeypatch, "benchmarks growth") == 1
 
 
 def test_every_way_of_the_note_reads_the_slice() -> None:

@@ -117,7 +117,7 @@ def test_a_proxy_that_is_none_is_one_line(monkeypatch: pytest.MonkeyPatch) -> No
         "http://",
         "http://[::1",
         "http://user:key@",
-        "http://host:65536/v1",
+        "http://h:65536/v1",
         "http://a:0",
         "http://a b",
     ],
