@@ -144,9 +144,9 @@ def _play(console: Console, runner: str, act: Act, title: str, source: Store | P
     rlm = RLM(lm=lm, runner=runner, on_step=None if is_quiet() else print_step, prices={"scripted": (0, 0)})
     with Monocontext.open(source) as context, rlm:
         answer, stats = rlm.completion(act.question, context).answer, context.stats
-        read = f"{stats.gets:,} requests, {stats.bytes_fetched / 1e6:,.1f} MB read, {stats.wait_seconds:,.2f} s waited"
-        seconds = len(context) / BYTES_PER_SECOND
-        console.print(f"{read}, of {len(context):,} characters; a download takes {seconds:,.1f} s.")
+        read = f"{stats.gets:,} request{'s' * (stats.gets != 1)}, {stats.bytes_fetched / 1e6:,.1f} MB read"
+        waited = f"{stats.wait_seconds:,.2f} s waited, of {len(context):,} characters"
+        console.print(f"{read}, {waited}; a download takes {len(context) / BYTES_PER_SECOND:,.1f} s.")
     is_right = all(words in answer.replace(",", "") for words in act.expected)
     print(make_printable(answer, terminal=sys.stdout.isatty()))
     console.print("The answer is right.\n" if is_right else "The answer is WRONG.\n")

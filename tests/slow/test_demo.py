@@ -27,8 +27,8 @@ def test_demo(with_weed: bool, tmp_path: Path) -> None:
         command = [sys.executable, "-c", hide, "demo", "--quiet"]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "tarfile.py" in done.stdout
-    assert "10240" in done.stdout
+    assert all(words in done.stdout for words in ("tarfile.py", "10240"))
+    assert "\n1 request, 0.0 MB read" in done.stderr
     assert ("source at s3://" in done.stderr) is with_weed
     assert "A script plays the model" in done.stderr
     assert "Traceback" not in done.stderr
