@@ -67,9 +67,6 @@ class GrepHits(Iterator[Hit]):
         """Hits that were shown and not yet yielded."""
         self._has_yielded = False
 
-    def __iter__(self) -> GrepHits:
-        return self
-
     def __next__(self) -> Hit:
         self._has_yielded = True
         hit = self._shown.popleft() if self._shown else next(self._hits)
