@@ -29,9 +29,7 @@ from monocontext.writing.folder import Folder, first_of
 from monocontext.writing.publish import publish_written
 from monocontext.writing.segments import FRAME_BYTES, SegmentLayout, Written, cut_frames
 from monocontext.writing.shares import SHARE_BYTES, Target, cut_shares, join_shares, open_ended
-
-READ_BYTES = 8 << 20  # the length of a read of an object
-READS_AHEAD = 4  # reads at once
+from monocontext.writing.stored_text import READ_BYTES, READS_AHEAD
 
 _BOM = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
 _SHARES_AHEAD = 64  # shares that workers index at once: only the small results wait in memory

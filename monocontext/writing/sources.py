@@ -9,14 +9,16 @@ import os
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from io import BytesIO
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
-from monocontext.errors import InvalidText, NotFound
+from monocontext.errors import InvalidText, InvalidUrl, NotFound
 from monocontext.records import dataclass, replace
+from monocontext.stores import split_object
 from monocontext.stores.protocol import ObjectInfo, Store, describe_left_out, list_usable
 from monocontext.stores.regular_file import SPECIAL_FILES, open_file
 from monocontext.writing.decoding import InputOptions, NotText, Utf8, decode_file
@@ -91,9 +93,14 @@ def named_file(path: Path, prefix: str = "") -> InputFile:
     return InputFile(displayable(prefix + path.name), str(path), opener, _facts(path, str(path)))
 
 
-def find_objects(store: Store, reading: InputOptions, context_url: str) -> list[InputFile]:
-    """The objects of a store, selected or not, without those of the context at `context_url` (1 LIST per 1,000). Raises
-    `NotFound` if there are none."""
+def find_objects(url: str, reading: InputOptions, context_url: str, opened: Callable[[str], Store]) -> list[InputFile]:
+    """The object at `url` (1 HEAD), or all objects below it, selected or not, without those of the context at
+    `context_url` (1 LIST per 1,000). `opened` opens a store by its URL. Raises `NotFound` if there are none."""
+    with suppress(NotFound, InvalidUrl):  # not an object: perhaps a folder or a bucket
+        location, key = split_object(url)
+        store = opened(location)
+        return [_object(store, store.head(key), key.rpartition("/")[2])]
+    store = opened(url)
     left_out: list[str] = []
     infos = list_usable(store, left_out)
     files = [_object(store, info, info.key, store.url, reading.selects(info.key)) for info in infos]
@@ -103,11 +110,6 @@ def find_objects(store: Store, reading: InputOptions, context_url: str) -> list[
     if description := describe_left_out(left_out, markers=False):
         reading.note(f"{store.url}: {description}")
     return files
-
-
-def named_object(store: Store, key: str) -> InputFile:
-    """An object that the caller names (1 HEAD). Raises `NotFound`."""
-    return _object(store, store.head(key), key.rpartition("/")[2])
 
 
 def _object(store: Store, info: ObjectInfo, name: str, container: str = "", is_selected: bool = True) -> InputFile:

@@ -22,8 +22,8 @@ from monocontext.options import StoreOptions
 from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import RangeReader, Store
 
-_READ_BYTES = 8 << 20  # the most bytes of one read, unless a frame is longer
-_READS_AHEAD = 4  # reads at once
+READ_BYTES = 8 << 20  # the most bytes of one read, unless a frame is longer
+READS_AHEAD = 4  # reads at once
 _MOST_PAGES = 64  # index pages in memory, some 300 KB each
 
 
@@ -113,8 +113,8 @@ class StoredText(AbstractContextManager["StoredText"]):
                 yield from self.read_range(group)
             return
         with (
-            ThreadPoolExecutor(_READS_AHEAD, thread_name_prefix="monocontext-read") as threads,
-            closing(in_order(threads, self.read_range, chain(first_groups, groups), _READS_AHEAD)) as ranges,
+            ThreadPoolExecutor(READS_AHEAD, thread_name_prefix="monocontext-read") as threads,
+            closing(in_order(threads, self.read_range, chain(first_groups, groups), READS_AHEAD)) as ranges,
         ):
             yield from chain.from_iterable(ranges)
 
@@ -153,7 +153,7 @@ def expanded(store: Store, root: Manifest) -> Manifest:
     return expand(root, lambda directory: store.get(directory.key).data) if root.has_directories else root
 
 
-def neighbours(frames: Iterable[Frame], most_bytes: int = _READ_BYTES) -> Iterator[list[Frame]]:
+def neighbours(frames: Iterable[Frame], most_bytes: int = READ_BYTES) -> Iterator[list[Frame]]:
     """Yield groups of frames that are adjacent in the text and in one object, each of at most `most_bytes` stored."""
     group: list[Frame] = []
     for frame in frames:

@@ -146,13 +146,11 @@ def delete(
         numbers = _numbers_by_pattern(patterns, globs, raws)
         changes = {number: Change(deletes=True) for matches in numbers.values() for number in matches}
         missing = [pattern for pattern, matches in numbers.items() if not matches]
-        # A folder all of whose documents are gone may be named without a sign, too.
-        as_globs = _numbers_by_pattern(missing, set(missing), raws)
-        gone = globs | {pattern for pattern, matches in as_globs.items() if not matches}
-        for raws in _earlier_names(store, base) if forget and missing else ():
-            missing = [pattern for pattern, matches in _numbers_by_pattern(missing, gone, raws).items() if not matches]
-            if not missing:
-                break
+        if forget and missing:
+            earlier = {raw for version in _earlier_names(store, base) for raw in version}
+            found = _numbers_by_pattern(missing, set(missing), [*raws, *earlier])
+            # A folder may be named without a sign if no document is left in it.
+            missing = [pattern for pattern, matches in found.items() if not matches or matches[0] < len(raws)]
         if missing:
             remedy = "; if it was deleted before, forget without a name removes what is left" if forget else ""
             raise NotFound(f"no document is named {missing[0]!r} or matches that glob{remedy}")

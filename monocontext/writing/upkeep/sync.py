@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
-from monocontext.errors import InvalidText, InvalidUrl, NotFound
+from monocontext.errors import InvalidText, NotFound
 from monocontext.format.documents import DocumentPage, encode_metadata
 from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions, validate_options
 from monocontext.records import NamedTuple, dataclass, field
-from monocontext.stores import Place, open_store_at, options_for, split_object
+from monocontext.stores import Place, open_store_at, options_for
 from monocontext.stores.parallel import at_once
 from monocontext.stores.protocol import Store
 from monocontext.writing.commit import Staged, commit
@@ -24,15 +24,7 @@ from monocontext.writing.documents import READ_AT_ONCE, Change, DocumentInputs, 
 from monocontext.writing.inputs import Pieces
 from monocontext.writing.publish import TextWorkers, store_text
 from monocontext.writing.segments import Written
-from monocontext.writing.sources import (
-    InputFile,
-    find_files,
-    find_objects,
-    named_object,
-    note_left_out,
-    read_found,
-    read_source,
-)
+from monocontext.writing.sources import InputFile, find_files, find_objects, note_left_out, read_found, read_source
 from monocontext.writing.splice import EMPTY_ROOT
 from monocontext.writing.stored_text import StoredText
 from monocontext.writing.upkeep.edit import Edit, edited_root
@@ -134,10 +126,16 @@ class _Planner:
 
     def _add(self, store: Staged, base: Manifest | None) -> _Added:
         names, left_out = list[str](), dict[str, list[str]]()
-        inputs = documents(_read_new(self.result.new, self.options, left_out, names))
+
+        def read() -> Iterator[tuple[str, Pieces, dict[str, Any]]]:
+            """Yield the new documents, each read when it is stored."""
+            for file, pieces in read_found(self.result.new, self.options, left_out):
+                names.append(file.name)
+                yield file.name, Pieces(pieces), {"file": file.facts}
+
         if self.write is not None:
-            return _Added(self.write(store, inputs, base), names, left_out)
-        for _, text, _ in inputs.items:
+            return _Added(self.write(store, documents(read()), base), names, left_out)
+        for _, text, _ in read():
             for _ in text.pieces:  # raises `NotText`
                 pass
         return _Added(None, names, left_out)
@@ -212,11 +210,7 @@ def _find(
     urls = [item for item in sources if isinstance(item, str) and "://" in item]
     files = list(find_files([Path(item) for item in sources if item not in urls], options))
     for url in urls:
-        try:
-            location, key = split_object(url)
-            files.append(named_object(opened(location), key))
-        except (NotFound, InvalidUrl):  # not an object: perhaps a folder or a bucket
-            files += find_objects(opened(url), options, own_url)
+        files += find_objects(url, options, own_url, opened)
     by_name: dict[str, InputFile] = {}
     for file in files:
         other = by_name.setdefault(file.name, file)
@@ -226,12 +220,3 @@ def _find(
             clash = f"{other.label} and {file.label} both give a document named {file.name!r}"
             raise InvalidText(f"{clash}: rename one, or sync them to different URLs")
     return by_name
-
-
-def _read_new(
-    new: list[InputFile], options: InputOptions, left_out: dict[str, list[str]], names: list[str]
-) -> Iterator[tuple[str, Pieces, dict[str, Any]]]:
-    """Yield new documents, each read when it is stored. Adds their names to `names`, and other files to `left_out`."""
-    for file, pieces in read_found(new, options, left_out):
-        names.append(file.name)
-        yield file.name, Pieces(pieces), {"file": file.facts}

@@ -211,15 +211,16 @@ def test_forgetting_that_was_killed_is_ended_by_gc(store: MemoryStore, after: in
 
 
 def test_what_was_deleted_before_can_be_forgotten(store: MemoryStore) -> None:
-    publish({"a": "kept\n" * 90, "s": SECRET, "b": "kept too\n" * 90}, store, frame_bytes=600)
-    delete(store, "s")
-    with pytest.raises(NotFound):
-        delete(store, ["s", "t"], forget=True)  # a wrong name ends no earlier version
+    texts = {"a": "kept\n" * 90, "s": SECRET, "b": "kept too\n" * 90, "d/a": SECRET, "d/b": "", "e/a": SECRET}
+    publish(texts, store, frame_bytes=600)
+    delete(store, ["s", "d/a", "e/a"])
+    for wrong_name in ("t", "d"):  # of the folder d, a document is left
+        with pytest.raises(NotFound):
+            delete(store, ["s", "e", wrong_name], forget=True)  # which ends no earlier version
     assert listed_generations(store) == [1, 2]
-    delete(store, ["s", "b"], forget=True)
+    delete(store, ["s", "b", "e"], forget=True)
     assert find_leftovers(store, [SECRET, "kept too"]) == []
-    assert verify(store).ok
-    assert list(documents_of(store)) == ["a"]
+    assert (list(documents_of(store)), verify(store).ok) == (["a", "d/b"], True)
     with pytest.raises(NotFound):
         delete(store, "s", forget=True)
 
@@ -300,8 +301,8 @@ def test_what_is_not_there_is_an_error_and_changes_nothing(store: MemoryStore) -
     publish({"a": "A"}, store)
     with pytest.raises(NotFound, match=r"no document 'x' and 1 more to replace: `update` adds new ones"):
         replace(store, {"a": "aa", "x": "X", "y": "Y"})
-    with pytest.raises(NotFound, match="no document is named 'x'"):
-        delete(store, ["a", "x"])
+    with pytest.raises(NotFound, match="no document is named 'x"):
+        delete(store, ["a", "x\\"])  # which is no glob
     with pytest.raises(NotFound, match=r"no context at .* to change"):
         delete("memory://nothing-here", "a")
     for wrong in ({"a": 5}, [("a",)], ["a"]):
@@ -312,8 +313,7 @@ def test_what_is_not_there_is_an_error_and_changes_nothing(store: MemoryStore) -
     with pytest.raises(TypeError, match="mapping of name to text"):
         replace(store, "a")  # type: ignore[arg-type]
     for wrong_names in (5, b"a", [5]):
-        with pytest.raises(TypeError, match=r"names must be a name|name of a document must be a str"):
+        with pytest.raises(TypeError, match="name of a document must be a str"):
             delete(store, wrong_names)  # type: ignore[arg-type]
     assert delete(store, []).generation == 1
-    with Monocontext.open(store) as context:
-        assert (context.generation, str(context)) == (1, "A\n")
+    assert (root(store).generation, text_of(store)) == (1, "A\n")
