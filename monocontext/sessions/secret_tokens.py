@@ -37,29 +37,26 @@ _AWS_SECRET = r"""(?x:[A-Z0-9]{16}[^A-Za-z0-9/+]  # the rest of the key id, as i
     (?:[^A-Za-z0-9/+]|[A-Za-z0-9/+]{1,39}(?![A-Za-z0-9/+])){0,40}?(?<![A-Za-z0-9/+=])  # up to 40 marks and shorter words
     (?P<secret>(?=[A-Za-z0-9/+]{0,39}[A-Z])(?=[A-Za-z0-9/+]{0,39}[0-9])[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=]))"""
 
-# Each row with the documentation of its provider.
+# A row of one provider has the page that documents its tokens.
 TOKENS: tuple[Prefixed, ...] = (
     Prefixed({"langfuse": "sk-lf- pk-lf-", "axiom": "xaat- xapt-", "launchdarkly": "api- sdk- mob- rel-", "hubspot": "pat-na1- pat-na2- pat-eu1- pat-ap1- pat-au1- pat-ca1-", "plaid": "access-sandbox- access-development- access-production-"}, _UUID),
-    Prefixed({"google": "AIza AQ.Ab GOCSPX- ya29. 1//0"}, r"[A-Za-z0-9_.-]{20,300}"),  # cloud.google.com/docs/authentication/api-keys, developers.google.com/identity
-    Prefixed({"aws-bedrock": "ABSK bedrock-api-key-"}, r"[A-Za-z0-9+/=_-]{20,2000}"),  # docs.aws.amazon.com/bedrock
-    Prefixed({"fireworks": "fw_ fpk_"}, _ALNUM + "{20,60}"),  # docs.fireworks.ai
+    Prefixed({"google": "AIza AQ.Ab GOCSPX- ya29. 1//0", "namespace": "nsct_ nsci_", "zep": "z_1dWlkIjoi"}, r"[A-Za-z0-9_.-]{20,400}"),
+    Prefixed({"aws-bedrock": "ABSK bedrock-api-key-", "linkedin": "WPL_AP1."}, r"[A-Za-z0-9+/=_.-]{20,2000}"),
+    Prefixed({"fireworks": "fw_ fpk_", "render": "rnd_", "mintlify": "mint_ mint_dsc_"}, _ALNUM + "{20,64}"),
     Prefixed({"voyage": "pa- al-", "optimizely": "2:"}, _WORD + "{40,60}" + _END),
     Prefixed({"llama": "LLM|"}, r"\d{10,20}\|[A-Za-z0-9_-]{20,60}"),  # llama.developer.meta.com
     Prefixed({"firecrawl": "fc-", "checkly": "cu_", "twilio": "SK AC", "mailgun": "key- pubkey-"}, _HEX + "{32}" + _END),
-    Prefixed({"brave": "BSA"}, _WORD + "{25,32}" + _END),  # api-dashboard.search.brave.com
-    Prefixed({"chroma": "ck-"}, _ALNUM + "{40,60}"),  # docs.trychroma.com
+    Prefixed({"chroma": "ck-", "sonar": "squ_ sqp_ sqa_", "easypost": "EZAK EZTK"}, _ALNUM + "{40,60}"),
     Prefixed({"modal": "ak- as-"}, _ALNUM + "{22}" + _END),  # modal.com/docs
     Prefixed({"browser-use": "bu_"}, _WORD + "{40,64}" + _END),  # docs.browser-use.com
-    Prefixed({"hyperbrowser": "hb_"}, _HEX + "{28,64}"),  # docs.hyperbrowser.ai
     Prefixed({"agentmail": "am_"}, r"(?:us_|eu_)?[0-9a-f]{40,100}"),  # docs.agentmail.to
     Prefixed({"mem0": "m0-"}, _ALNUM + "{36,60}"),  # docs.mem0.ai
     Prefixed({"supermemory": "sm_"}, r"[A-Za-z0-9]{16,40}_[A-Za-z0-9]{24,100}"),  # supermemory.ai/docs
-    Prefixed({"zep": "z_1dWlkIjoi"}, r"[A-Za-z0-9_.-]{20,200}"),  # help.getzep.com
     Prefixed({"key": "key_"}, "(?<![_-]key_)" + _HEX + "{28,128}" + _END),  # docs.cursor.com, docs.dev.runwayml.com, docs.retellai.com
     Prefixed({"devin": "apk_user_ apk_ cog_"}, "[A-Za-z0-9+/]{30,300}={0,2}"),  # docs.devin.ai
     Prefixed({"coderabbit": "cr-"}, _HEX + "{40,80}"),  # docs.coderabbit.ai
     Prefixed({"dify": "app- dataset-"}, _ALNUM + "{24}" + _END),  # docs.dify.ai
-    Prefixed({"composio": "ak_ uak_"}, _WORD + "{20,40}" + _END),  # docs.composio.dev
+    Prefixed({"composio": "ak_ uak_", "brave": "BSA"}, _WORD + "{20,40}" + _END),
     Prefixed({"voiceflow": "VF."}, r"(?:DM\.|WS\.)?[0-9a-f]{24}\.[A-Za-z0-9]{16}"),  # docs.voiceflow.com
     Prefixed({"gitlab": "glpat- glptt- gldt- glrt- glcbt- glsoat- glft- glffct- glimt- glagent- gloas- glrtr- glwt- GR1348941"}, r"[A-Za-z0-9_.-]{16,320}"),  # docs.gitlab.com/security/tokens
     Prefixed({"gitlab": "_gitlab_session="}, r"(?P<secret>[0-9a-z]{32})"),  # docs.gitlab.com/security/tokens
@@ -68,25 +65,16 @@ TOKENS: tuple[Prefixed, ...] = (
     Prefixed({"crates": "cio", "infracost": "ico-"}, _ALNUM + "{32}" + _END),
     Prefixed({"nuget": "oy2"}, "[a-z0-9]{43}" + _END),  # learn.microsoft.com/nuget
     Prefixed({"artifactory": "AKCp cmVmd"}, _ALNUM + "{59,80}"),  # jfrog.com/help
-    Prefixed({"sonar": "squ_ sqp_ sqa_"}, _ALNUM + "{40}"),  # docs.sonarsource.com
     Prefixed({"snyk": "snyk_uat. snyk_sat."}, r"[A-Za-z0-9]{8}\.[A-Za-z0-9_.-]{40,200}"),  # docs.snyk.io
-    Prefixed({"stackhawk": "hawk."}, r"[A-Za-z0-9_-]{20}\.[A-Za-z0-9_-]{20}"),  # docs.stackhawk.com
     Prefixed({"harness": "pat. sat."}, r"[A-Za-z0-9_-]{22}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{20}"),  # developer.harness.io
-    Prefixed({"depot": "depot_"}, r"(?:org|user|project)_[A-Za-z0-9]{30,100}"),  # depot.dev/docs
-    Prefixed({"namespace": "nsct_ nsci_"}, r"[A-Za-z0-9_.-]{20,400}"),  # namespace.so/docs
     Prefixed({"octopus": "API-"}, "[A-Z0-9]{26,40}" + _END),  # octopus.com/docs
     Prefixed({"codemagic-percy": "web_ auto_ ss_ app_"}, _HEX + "{64}" + _END),  # www.browserstack.com/docs/percy
-    Prefixed({"mintlify": "mint_"}, r"(?:dsc_)?[A-Za-z0-9]{20,60}"),  # mintlify.com/docs
-    Prefixed({"render": "rnd_"}, _ALNUM + "{20,64}"),  # render.com/docs/api
     Prefixed({"fly": "fm1_ fm1a_ fm1r_ fm2_ fo1_"}, r"[A-Za-z0-9+/=_,-]{40,1500}"),  # fly.io/docs/security/tokens
-    Prefixed({"northflank": "nf-"}, _ALNUM + "{30,64}"),  # northflank.com/docs
     Prefixed({"scaleway": "SCW"}, "[A-Z0-9]{17}" + _END),  # scaleway.com/docs
     Prefixed({"cloudflare": "v1.0-"}, r"[0-9a-f]{24}-[0-9a-f]{146}"),  # developers.cloudflare.com/ssl
     Prefixed({"aws-access-key": "AKIA ASIA ABIA ACCA A3T"}, "[A-Z0-9]{16,17}" + _END),  # docs.aws.amazon.com/IAM
     Prefixed({"aws-secret-key": "AKIA ASIA ABIA ACCA"}, _AWS_SECRET),  # docs.aws.amazon.com/IAM
-    Prefixed({"alibaba": "LTAI"}, _ALNUM + "{12,24}" + _END),  # www.alibabacloud.com/help
     Prefixed({"tencent": "AKID"}, _ALNUM + "{28,36}" + _END),  # cloud.tencent.com/document
-    Prefixed({"volcengine": "AKLT"}, r"[A-Za-z0-9+/=_-]{30,80}"),  # www.volcengine.com/docs
     Prefixed({"baidu": "bce-v3/ALTAK-"}, r"[A-Za-z0-9]{16,30}/[0-9a-f]{40}"),  # cloud.baidu.com/doc
     Prefixed({"yandex": "t1."}, r"[A-Za-z0-9_-]{5,300}={0,2}\.[A-Za-z0-9_-]{86}={0,2}"),  # yandex.cloud/docs
     Prefixed({"backblaze": "K00"}, r"\d[A-Za-z0-9+/]{27}" + _END),  # www.backblaze.com/docs
@@ -97,31 +85,24 @@ TOKENS: tuple[Prefixed, ...] = (
     Prefixed({"1password": "ops_eyJ"}, r"[A-Za-z0-9+/=]{100,2000}"),  # developer.1password.com
     Prefixed({"age": "AGE-SECRET-KEY-1 AGE-SECRET-KEY-PQ-1"}, "[A-Z0-9]{50,100}"),  # age-encryption.org
     Prefixed({"tailscale": "tskey-"}, r"[a-z]{2,20}-[A-Za-z0-9]{6,40}-[A-Za-z0-9]{16,60}"),  # tailscale.com/kb
-    Prefixed({"openshift": "sha256~"}, _WORD + "{43}"),  # docs.openshift.com
-    Prefixed({"portainer": "ptr_"}, r"[A-Za-z0-9/_+=-]{30,60}"),  # docs.portainer.io
     Prefixed({"rancher": "token-"}, r"[a-z0-9]{5}:[a-z0-9]{54}"),  # ranchermanager.docs.rancher.com
-    Prefixed({"openstack": "gAAAAAB"}, _WORD + "{80,400}={0,2}"),  # docs.openstack.org/keystone; also keys of Fernet
-    Prefixed({"neon": "napi_ npg_"}, _ALNUM + "{12,80}" + _END),  # neon.com/docs
-    Prefixed({"planetscale": "pscale_tkn_ pscale_oauth_ pscale_pw_"}, r"[A-Za-z0-9_=.-]{30,80}"),  # planetscale.com/docs
+    Prefixed({"neon": "napi_ npg_", "alibaba": "LTAI"}, _ALNUM + "{12,80}" + _END),
+    Prefixed({"planetscale": "pscale_tkn_ pscale_oauth_ pscale_pw_", "dbt": "dbtc_ dbtu_ dbts_", "typeform": "tfp_"}, r"[A-Za-z0-9_=.-]{30,120}"),
     Prefixed({"aiven": "AVNS_ aivenv1_"}, _WORD + "{15,400}"),  # aiven.io/docs
     Prefixed({"convex": "dev: prod: preview:"}, r"(?:[a-z0-9:-]{3,80})\|[A-Za-z0-9+/=]{40,200}"),  # docs.convex.dev
-    Prefixed({"databricks": "dapi dkea dosec dose", "quicknode": "QN_"}, _HEX + "{32}"),
+    Prefixed({"databricks": "dapi dkea dosec dose", "quicknode": "QN_", "hyperbrowser": "hb_"}, _HEX + "{28,64}"),
     Prefixed({"clickhouse": "4b1d"}, _ALNUM + "{38}" + _END),  # clickhouse.com/docs/cloud
-    Prefixed({"tinybird": "p.eyJ"}, r"[A-Za-z0-9_-]{20,400}\.[A-Za-z0-9_-]{20,100}"),  # www.tinybird.co/docs
     Prefixed({"confluent": "cflt"}, r"[A-Za-z0-9+/]{60}"),  # docs.confluent.io
-    Prefixed({"elastic": "essu_"}, r"[A-Za-z0-9+/=]{40,200}"),  # www.elastic.co/docs
-    Prefixed({"dbt": "dbtc_ dbtu_ dbts_"}, r"[A-Za-z0-9_=-]{30,120}"),  # docs.getdbt.com
     Prefixed({"airtable": "pat"}, r"[A-Za-z0-9]{14}\.[0-9a-f]{64}"),  # airtable.com/developers
-    Prefixed({"sentry": "sntrys_ sntryu_ sntrya_ sntryi_"}, r"[A-Za-z0-9+/=_-]{30,500}"),  # docs.sentry.io
-    Prefixed({"grafana": "glsa_ glc_ eyJrIjoi"}, r"[A-Za-z0-9+/=_]{30,400}"),  # grafana.com/docs
+    Prefixed({"sentry": "sntrys_ sntryu_ sntrya_ sntryi_", "grafana": "glsa_ glc_ eyJrIjoi", "portainer": "ptr_", "volcengine": "AKLT", "elastic": "essu_", "intercom": "dG9rO"}, r"[A-Za-z0-9+/=_-]{30,500}"),
     Prefixed({"new-relic": "NRAK- NRRA- NRII- NRJS- NRAL- NRBR- NRIQ-"}, _WORD + "{19,60}"),  # docs.newrelic.com
     Prefixed({"logfire": "pylf_v"}, r"\d_[a-z]{2,10}_[A-Za-z0-9]{30,80}"),  # logfire.pydantic.dev/docs
     Prefixed({"dynatrace": "dt0c01. dt0s01. dt0s02. dt0s03. dt0s04. dt0s08. dt0s16. dt0e01."}, r"[A-Z0-9a-z-]{8,24}\.[A-Za-z0-9]{64}"),  # docs.dynatrace.com
-    Prefixed({"statsig": "secret- console-"}, _ALNUM + "{30,60}"),  # docs.statsig.com
+    Prefixed({"statsig": "secret- console-", "northflank": "nf-", "depot": "depot_org_ depot_user_ depot_project_"}, _ALNUM + "{30,100}"),
     Prefixed({"slack": "xoxa- xoxb- xoxe- xoxe.xoxb- xoxe.xoxp- xoxo- xoxp- xoxr- xoxs- xoxd- xoxc- xapp- xwfp-"}, "[A-Za-z0-9%-]{10,300}"),  # api.slack.com/authentication/token-types
     Prefixed({"discord": "M N O"}, r"[A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}"),  # discord.com/developers/docs
     Prefixed({"twilio": "AC"}, r"[0-9a-f]{32}[\"']?[\s,:]{1,40}(?:\w{1,20}\s?=\s?)?[\"']?(?P<secret>[0-9a-f]{32})" + _END),  # www.twilio.com/docs
-    Prefixed({"sendgrid": "SG."}, _WORD + r"{16,80}\." + _WORD + "{16,80}"),  # www.twilio.com/docs/sendgrid
+    Prefixed({"sendgrid": "SG.", "stackhawk": "hawk.", "tinybird": "p.eyJ"}, _WORD + r"{16,400}\." + _WORD + "{16,100}"),
     Prefixed({"mandrill": "md-"}, _WORD + "{20,24}" + _END),  # mailchimp.com/developer
     Prefixed({"resend": "re_"}, r"[A-Za-z0-9]{8}_[A-Za-z0-9]{20,40}|(?=[A-Za-z]{0,30}\d)[A-Za-z0-9]{32,40}" + _END),  # resend.com/docs
     Prefixed({"salesforce": "00D"}, r"[A-Za-z0-9]{12}(?:[A-Za-z0-9]{3})?![A-Za-z0-9_.]{80,200}"),  # developer.salesforce.com
@@ -129,7 +110,6 @@ TOKENS: tuple[Prefixed, ...] = (
     Prefixed({"zoho": "1000."}, r"[0-9a-f]{32}\.[0-9a-f]{32}"),  # www.zoho.com/accounts
     Prefixed({"close": "api_"}, r"[A-Za-z0-9]{16,30}\.[A-Za-z0-9]{16,30}"),  # developer.close.com
     Prefixed({"telnyx": "KEY0"}, r"[0-9A-F]{30,40}_[A-Za-z0-9]{20,40}"),  # developers.telnyx.com
-    Prefixed({"intercom": "dG9rO"}, r"[A-Za-z0-9+/=_-]{50,80}"),  # developers.intercom.com
     Prefixed({"customer-io-webhook": "whsec_ v1,whsec_"}, r"[A-Za-z0-9+/=]{16,200}"),  # docs.stripe.com/webhooks, docs.svix.com
     Prefixed({"stripe": "sk_live_ sk_test_ sk_prod_ sk_org_ rk_live_ rk_test_ rk_prod_ pk_live_ pk_test_"}, _WORD + "{10,250}"),  # docs.stripe.com/keys
     Prefixed({"stripe": "pi_ seti_ cs_"}, r"[A-Za-z0-9]{20,60}_secret_[A-Za-z0-9]{20,60}"),  # docs.stripe.com/api
@@ -137,38 +117,30 @@ TOKENS: tuple[Prefixed, ...] = (
     Prefixed({"paypal": "A21AA access_token$production$ access_token$sandbox$"}, r"[A-Za-z0-9_$-]{40,200}"),  # developer.paypal.com
     Prefixed({"razorpay": "rzp_live_ rzp_test_"}, _ALNUM + "{14,30}"),  # razorpay.com/docs
     Prefixed({"flutterwave": "FLWSECK- FLWSECK_TEST- FLWPUBK_TEST- FLWPUBK-"}, r"[A-Za-z0-9]{12,40}(?:-X)?"),  # developer.flutterwave.com
-    Prefixed({"paddle": "pdl_"}, r"(?:live|sdbx|ntfset)_[A-Za-z0-9_]{24,100}"),  # developer.paddle.com
     Prefixed({"polar": "polar_"}, r"[a-z]{2,4}_[A-Za-z0-9_-]{24,80}"),  # polar.sh/docs
-    Prefixed({"easypost": "EZAK EZTK"}, _ALNUM + "{54}"),  # docs.easypost.com
     Prefixed({"woocommerce": "ck_ cs_"}, _HEX + "{40}" + _END),  # developer.woocommerce.com
     Prefixed({"sanity": "sk"}, _ALNUM + "{80,200}" + _END),  # www.sanity.io/docs
-    Prefixed({"apify": "apify_"}, r"(?:api|ui|proxy|integration|run)_[A-Za-z0-9_]{24,60}"),  # docs.apify.com
     Prefixed({"notion": "secret_"}, _ALNUM + "{43,60}" + _END),  # developers.notion.com
     Prefixed({"trello": "ATTA"}, _HEX + "{64}" + "[0-9A-F]{8}"),  # developer.atlassian.com/cloud/trello
     Prefixed({"asana": "1/ 2/"}, r"(?:\d{12,20}/)?\d{12,20}:[0-9a-f]{32}"),  # developers.asana.com
     Prefixed({"dropbox": "sl."}, r"[A-Za-z0-9_=.-]{100,1500}"),  # www.dropbox.com/developers
-    Prefixed({"typeform": "tfp_"}, r"[A-Za-z0-9_.=-]{40,70}"),  # www.typeform.com/developers
-    Prefixed({"adafruit": "aio_"}, _ALNUM + "{28}"),  # io.adafruit.com/api/docs
     Prefixed({"fullstory": "na1. eu1."}, r"[A-Za-z0-9+/]{80,120}"),  # developer.fullstory.com
     Prefixed({"mapbox": "pk. sk. tk."}, r"eyJ[A-Za-z0-9_-]{40,120}\.[A-Za-z0-9_-]{20,40}|[a-z0-9]{60}\.[a-z0-9]{22}"),  # docs.mapbox.com
     Prefixed({"inngest": "signkey-"}, r"[a-z]{2,12}-[0-9a-f]{32,80}"),  # www.inngest.com/docs
     Prefixed({"trigger": "tr_"}, r"(?:dev|prod|stg|preview|pat|oat)_[A-Za-z0-9]{16,60}"),  # trigger.dev/docs
     Prefixed({"authress": "sc_ ext_ scauth_ authress_"}, r"[A-Za-z0-9]{5,30}\.[A-Za-z0-9]{4,6}\.acc[_-][A-Za-z0-9-]{10,32}\.[A-Za-z0-9+/_=-]{30,120}"),  # authress.io
     Prefixed({"defined-networking": "dnkey-"}, r"[A-Za-z0-9=_-]{26}-[A-Za-z0-9=_-]{52}"),  # docs.defined.net
-    Prefixed({"linkedin": "WPL_AP1."}, r"[A-Za-z0-9.=_+/-]{20,100}"),  # learn.microsoft.com/linkedin
-    Prefixed({"facebook": "EAAC EAAM EAAG EAAB IGAA IGQV"}, _WORD + "{80,800}"),  # developers.facebook.com
+    Prefixed({"facebook": "EAAC EAAM EAAG EAAB IGAA IGQV", "openstack": "gAAAAAB"}, _WORD + "{80,800}={0,2}"),  # also keys of Fernet
     Prefixed({"firebase": "AAAA"}, _WORD + "{7}:" + _WORD + "{100,200}"),  # firebase.google.com/docs
     Prefixed({"wallet": "nsec1 suiprivkey1"}, "[a-z0-9]{50,80}"),  # nips.nostr.com, docs.sui.io
     Prefixed({"wallet": "xprv9 zprv"}, _ALNUM + "{100,110}"),  # bips.dev/32
     Prefixed({"freemius": "sk_"}, r"(?=[^\s\"']{0,28}\d)(?![a-z_]{8})[^\s\"']{29}(?=[\"'])"),  # freemius.com/help
-    Prefixed({"ngrok": "cr_"}, _ALNUM + "{27,60}"),  # ngrok.com/docs
+    Prefixed({"ngrok": "cr_", "adafruit": "aio_"}, _ALNUM + "{27,60}"),
     Prefixed({"anthropic": "sk-ant-", "openrouter": "sk-or-", "openai": "sk-proj- sk-svcacct- sk-admin- sk-None- sk-service-", "endor": "endr+", "settlemint": "sm_aat_ sm_pat_ sm_sat_"}, _WORD + "{16,500}"),
     Prefixed({"openai": "sk-", "tavily": "tvly-", "browserbase": "bb_live_ bb_test_ bb_pr_ bb_ma_", "cursor": "crsr_ cursor_user_", "yandex": "AQVN YCAJE YCM YCN",
         "github": "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", "docker": "dckr_pat_ dckr_oat_", "vercel": "vcp_ vci_ vca_ vcr_ vck_ vercel_blob_rw_", "xata": "xau_",
         "hashicorp-vault": "hvs. hvb. hvr.", "supabase": "sbp_ sb_secret_", "census": "secret-token:", "matrix": "syt_ mat_ mct_"}, _WORD + "{20,500}"),
-    Prefixed({"square": "sq0atp- sq0csp- sq0idp- sqco_"}, _WORD + "{22,500}"),
-    Prefixed({"alchemy": "alcht_"}, _WORD + "{24,500}"),
-    Prefixed({"postman": "PMAK- PMAT-", "retool": "retool_"}, _WORD + "{26,500}"),
+    Prefixed({"square": "sq0atp- sq0csp- sq0idp- sqco_", "alchemy": "alcht_", "postman": "PMAK- PMAT-", "retool": "retool_", "paddle": "pdl_live_ pdl_sdbx_ pdl_ntfset_", "apify": "apify_api_ apify_ui_ apify_proxy_ apify_integration_ apify_run_"}, _WORD + "{22,500}"),
     Prefixed({"groq": "gsk_", "xai": "xai-", "perplexity": "pplx-", "replicate": "r8_", "hugging-face": "hf_ api_org_", "together": "tgp_v1_", "friendli": "flp_", "n8n": "n8n_api_",
         "langsmith": "lsv2_pt_ lsv2_sk_", "braintrust": "bt-st-", "weights-and-biases": "wandb_v1_", "runpod": "rpa_ rps_", "e2b": "e2b_", "daytona": "dtn_", "npm": "npm_",
         "rubygems": "rubygems_", "jsr": "jsrp_ jsrd_", "deno": "ddp_ ddo_ ddw_", "socket": "sktsec_", "buildkite": "bkua_ bkct_ bkat_ bkpt_ bkaj_ bkcq_",
@@ -181,7 +153,7 @@ TOKENS: tuple[Prefixed, ...] = (
     Prefixed({"cerebras": "csk-", "nvidia": "nvapi-", "jina": "jina_", "llama-cloud": "llx-", "pinecone": "pcsk_", "steel": "ste-", "warp": "wk-1.", "pypi": "pypi-",
         "sourcegraph": "sgp_ slk_ sgd_ sgamp_user_", "clojars": "CLOJARS_", "readme": "rdme_", "digitalocean": "dop_v1_ doo_v1_ dor_v1_", "notion": "ntn_",
         "cloudflare": "cfk_ cfut_ cfat_", "scalingo": "tk-us-", "rootly": "rootly_", "brevo": "xkeysib- xsmtpsib-", "onesignal": "os_v2_app_ os_v2_org_",
-        "contentful": "CFPAT-", "frameio": "fio-u-", "intra42": "s-s4t2ud- s-s4t2af- u-s4t2ud- u-s4t2af-"}, _WORD + "{40,500}"),
+        "contentful": "CFPAT-", "frameio": "fio-u-", "openshift": "sha256~", "intra42": "s-s4t2ud- s-s4t2af- u-s4t2ud- u-s4t2af-"}, _WORD + "{40,500}"),
     # Unknown providers
     Prefixed({"sk": "sk_ lk_"}, r"(?:[a-z][a-z0-9]{1,9}_){0,3}[A-Za-z0-9_-]{20,200}"),  # elevenlabs.io/docs, docs.cartesia.ai, clerk.com/docs, docs.knock.app, liveblocks.io/docs
     Prefixed({"pk": "pk_"}, r"(?:[a-z][a-z0-9]{1,9}_){0,2}[A-Za-z0-9_]{24,100}"),  # developers.klaviyo.com, developer.clickup.com
