@@ -30,9 +30,8 @@ _FOREIGN = [  # words for passwords and keys with letters outside ASCII; `_` sta
 ]
 # The last word of a name, without a plural `s`, decides.
 _PASSWORDS = _words("""
-    password passwd passphrase passcode passwort passord passwordd pwd pass pw psw psk kennwort contrasena clave mdp motdepasse senha haslo heslo
-    jelszo wachtwoord losenord adgangskode salasana geslo parola parool parol sifre lozinka zaporka dbpass sshpass userpass keypass storepass
-    requirepass rootpass adminpass bindpw rootpw dbpw userpw adminpw masterauth""")
+    passord passwordd pass pw psw psk contrasena clave mdp motdepasse senha haslo heslo jelszo losenord adgangskode salasana geslo parola parool parol
+    sifre lozinka zaporka dbpass sshpass userpass keypass storepass requirepass rootpass adminpass bindpw rootpw dbpw userpw adminpw masterauth""")
 _PASSWORD_ENDINGS = ("password", "passwd", "passphrase", "passwort", "passcode", "kennwort", "wachtwoord", "pwd")
 _PASSWORD_PAIRS = frozenset("pass_phrase seed_phrase secret_phrase recovery_phrase de_passe palavra_passe".split())
 _TOKENS = frozenset("token secret credential cred creds apikey authtoken geheim secreto".split())
@@ -63,7 +62,7 @@ _PLAIN_WORDS = _words("""
     ok yes no false true hidden changeme code sample example auth wrong right good bad invalid valid valuable file path admin root some other a an in
     for with db database default empty unset anonymous guest public private client server blah hash reset grant protected method word void const var
     let mypassword mysecret mypass yourpassword redacted postgres""")
-_PLAIN_WORDS |= _PASSWORDS | _TOKENS | _KEYS
+_PLAIN_WORDS |= _PASSWORDS.union(_PASSWORD_ENDINGS) | _TOKENS | _KEYS
 _RUNS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")  # getById2 -> get By Id 2; random text has many short runs
 _STANDS_FOR = re.compile(r"""(?ix)  # the beginning of what stands in place of a value
     \$[\w({] | < | \{ | %[({A-Z]|%[sdr]\b | ![01]\b     # $NAME ${NAME} $(pass), <token>, {token}, %(token)s %TOKEN%, !0
