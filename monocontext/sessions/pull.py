@@ -95,17 +95,13 @@ def _choose(archive: Sessions, session_id: str | None, into: Path, project: str 
     return archived, name
 
 
-def claude_folder(directory: Path) -> Path:
-    """The folder in which Claude Code keeps the sessions of a directory."""
-    slug = re.sub(r"[^a-zA-Z0-9]", "-", unicodedata.normalize("NFC", str(directory)))
-    if len(slug) > 200:  # then the agent's own name for it ends in a hash
-        raise MonocontextError(f"the path must have at most 200 characters, not {len(slug)}: {directory}")
-    return claude_code.roots()[0] / "projects" / slug
-
-
 def _path_of(info: SessionInfo, folder: Path) -> Path:
+    """The file in which the agent of a session looks for it, if it is to go on in `folder`."""
     if info.agent == "claude-code":
-        return claude_folder(folder) / f"{_safe(info.session_id)}.jsonl"
+        slug = re.sub(r"[^a-zA-Z0-9]", "-", unicodedata.normalize("NFC", str(folder)))
+        if len(slug) > 200:  # then the agent's own name for the folder ends in a hash
+            raise MonocontextError(f"the path must have at most 200 characters, not {len(slug)}: {folder}")
+        return claude_code.roots()[0] / "projects" / slug / f"{_safe(info.session_id)}.jsonl"
     day = _DAY.match(info.file_name)
     if day is None:
         raise MonocontextError(f"session {info.session_id}: {info.file_name!r} is not a file name of Codex")

@@ -11,7 +11,7 @@ import pytest
 
 from monocontext.errors import MonocontextError, NotFound
 from monocontext.sessions import Sessions, upload_session
-from monocontext.sessions.pull import claude_folder, pull_session
+from monocontext.sessions.pull import pull_session
 from monocontext.sessions.readers import discover_sessions, recognize_session
 from monocontext.sessions.records import dumps
 from monocontext.sessions.session_info import pack, session_key
@@ -44,8 +44,7 @@ class Team:
     def begin(self) -> Claude:
         """Ana's session, with a secret, an output in a file of its own and a subagent."""
         top = self.be("ana")
-        folder = claude_folder(top)
-        session = Claude(1, cwd=str(top))
+        folder, session = top.parent / ".claude/projects/of-the-clone", Claude(1, cwd=str(top))
         outputs = folder / session.session_id / "tool-results"
         outputs.mkdir(parents=True)
         (outputs / "big.txt").write_text("whole output")
@@ -75,7 +74,8 @@ def test_a_session_of_claude_code_goes_on_in_another_clone(team: Team) -> None:
     session = team.begin()
     ana, ben = team.clones["ana"], team.be("ben")
     done = pull_session(team.archive, session.session_id[:20], ben)
-    assert done.path == claude_folder(ben) / f"{session.session_id}.jsonl"
+    slug = "".join(character if character.isalnum() else "-" for character in str(ben))
+    assert done.path == ben.parent / ".claude/projects" / slug / f"{session.session_id}.jsonl"
     assert (done.folder, done.command) == (ben, ["claude", "--resume", session.session_id])
     assert (done.records, done.redacted, done.is_new) == (5, 1, True)
     records = records_in(done.path)
