@@ -94,7 +94,8 @@ class GrepQuery:
         if syntax == "fixed-strings":
             patterns = [re.escape(pattern) for pattern in patterns]
         elif syntax == "perl-regexp":
-            patterns = [_from_perl(pattern) for pattern in patterns]
+            perl = (_CLASS.sub(lambda name: _CLASSES.get(name[1], name[0]), pattern) for pattern in patterns)
+            patterns = [pattern.replace(r"\h", r"[ \t]") for pattern in perl]  # Python lacks these and the classes
         else:
             patterns = [_from_posix(pattern, extended=syntax == "extended-regexp") for pattern in patterns]
         whole = "|".join(f"(?:{pattern})" for pattern in patterns) if len(patterns) > 1 else "".join(patterns)
@@ -171,8 +172,3 @@ def _bracket(token: str) -> str:
     parts[::2] = [re.sub(r"([\\\[\]&~|^])", r"\\\1", part) for part in parts[::2]]
     parts[1::2] = [_CLASSES[name] for name in parts[1::2]]
     return f"[{negated}{''.join(parts)}]"
-
-
-def _from_perl(pattern: str) -> str:
-    """A pattern of `grep -P` or `rg`, with the classes that Python lacks."""
-    return _CLASS.sub(lambda match: _CLASSES.get(match[1], match[0]), pattern).replace(r"\h", r"[ \t]")

@@ -99,13 +99,8 @@ class TextFiles:
     @cached_property
     def _paths(self) -> dict[int, tuple[str, Document]]:
         """The path of each document by its number, in the order of the text."""
-        paths = {
-            record.number: (join(folder, name), record)
-            for folder, entries in self._folders.items()
-            for name, record in entries.items()
-            if record is not None
-        }
-        return dict(sorted(paths.items()))
+        entries = ((join(above, name), item) for above, below in self._folders.items() for name, item in below.items())
+        return dict(sorted((item.number, (path, item)) for path, item in entries if item is not None))
 
     @cached_property
     def _folders(self) -> dict[str, dict[str, Document | None]]:
