@@ -95,6 +95,10 @@ def test_what_may_begin_inside_a_word_does_so_at_a_frame_too(before: str, text: 
     size = 1 << 12
     _, context = opened("." * (size - len(before.encode())) + before + text + ".\n", frame_bytes=size)
     assert [ranking.start for ranking in context.search(query)] == [context.find(text)]
+    _, context = opened("." * (size - len("care")) + "careful.\n", frame_bytes=size)
+    assert not context.search("ful")  # a word begins with a word
+    _, context = opened("." * (size - len(" z")) + " zebra quick\n  fox.\n", frame_bytes=size)
+    assert context.search('"zebra quick fox"')
 
 
 @pytest.mark.slow
