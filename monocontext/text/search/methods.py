@@ -59,8 +59,8 @@ class Searchable(StrLike):
         stored of frames in which a match may begin, and 1 for the rest of a line that reaches into other frames. Where
         no filter applies, all frames are read.
 
-        `ContextTooLarge` for a hit in a line of more characters than `materialize_limit`. For offsets within a part,
-        take `context.view(a, b)`.
+        `ContextTooLarge` for a hit in a line of more characters than `materialize_limit`, or a pattern that needs more
+        of a line at once. For offsets within a part, take `context.view(a, b)`.
         """
         from monocontext.text.search.grep import compile_query, grep
         from monocontext.text.search.hits import GrepHits
