@@ -28,7 +28,7 @@ _READ_ONLY = "Error: this text is read-only; CompositeBackend gives an agent oth
 class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
     """The documents of the context at `url` as read-only files. Safe for use by many threads.
 
-    Results have an `error` for what the agent can correct. `ls` and `glob` cost 1 GET for 4,096 documents, `read` and
+    Results have an `error` for what the agent can correct. `ls` and `glob` cost 1 GET per 4,096 documents, `read` and
     `grep` those of the text. `options`: as for `Monocontext.open`. Raises `ValueError` for a text without documents."""
 
     def __init__(self, url: str, **options: Any) -> None:

@@ -62,7 +62,7 @@ class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
         self._text.close()
 
     def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
-        """The files in a folder (1 GET for 4,096 documents). The sizes of documents are None; `info` returns them."""
+        """The files in a folder (1 GET per 4,096 documents). The sizes of documents are None; `info` has them."""
         path = str(self._strip_protocol(path)).strip("/")
         below = f"{path}/" if path else ""
         results: dict[str, dict[str, Any]] = {}

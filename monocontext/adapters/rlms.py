@@ -32,7 +32,7 @@ __builtins__ = __import__("monocontext.adapters.rlms", fromlist=["builtins_for"]
 
 
 def builtins_for(context: Texts, namespace_builtins: Any) -> dict[str, Any]:
-    """Builtins in which `isinstance`, `open`, `print` and the like also take the text.
+    """Builtins in which `isinstance`, `open`, `print` and the like also accept the text.
 
     `namespace_builtins`: what a namespace has as `__builtins__`. A dict of its own, as in the local environment, is
     changed in place; the module that all namespaces share, as in `ipython`, is copied.

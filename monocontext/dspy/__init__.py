@@ -72,7 +72,7 @@ class MemoryText(str, metaclass=_BoundedText):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        """The schema of `str`, for pydantic, whose models signatures are."""
+        """The pydantic schema of `str`, since signatures are pydantic models."""
         return handler(str)
 
 
@@ -205,7 +205,7 @@ def _combine(exploration: Any, synthesis: Any) -> Any:
 
 
 def run_limits(search_depth: int) -> dict[str, int]:
-    """The limits of `search_depth` explorations: each a step to search and a step to read, and four sub-calls."""
+    """The limits of a run: for each exploration a step to search, a step to read and four sub-calls."""
     if isinstance(search_depth, bool) or not isinstance(search_depth, int) or search_depth < 1:
         raise ValueError(f"search_depth must be at least 1 exploration, not {search_depth!r}")
     return {"max_iters": 2 + 2 * search_depth, "max_llm_calls": 4 * search_depth}
@@ -218,7 +218,7 @@ def text_of(memory: Any) -> Monocontext:
     text = memory.context() if callable(getattr(memory, "context", None)) else memory
     if not isinstance(text, Monocontext):
         raise TypeError(
-            f"a memory must be a Monocontext, a str or an object whose context() is one, not {type(memory).__name__}"
+            f"a memory must be a Monocontext, a str or have a context() that returns one, not {type(memory).__name__}"
         )
     return text
 

@@ -38,7 +38,7 @@ class Served:
     - `memory`: its values are the text `memory`, one of them is `memory/KEY`
     - `kept`: what agents keep is the text `kept`
     - `shell`: offer a shell over all texts but the memory
-    - `allow`, `store_options`: options of `Monocontext.open` for all contexts; the second only for those on S3
+    - `allow`, `store_options`: options of `Monocontext.open` for all contexts; the latter only for those on S3
     """
 
     def __init__(
@@ -65,8 +65,8 @@ class Served:
         self._lock, self._shell_lock = threading.Lock(), threading.Lock()
 
     def names(self) -> Iterator[str]:
-        """The names of contexts, those in folders included, then of projects and the memory (1 GET a context, 1 LIST a
-        thousand objects of a folder)."""
+        """Yield the names of contexts, including those in folders, then of projects, of what is kept, and of the memory
+        (1 GET per context, 1 LIST per 1,000 objects of a folder)."""
         for name in sorted(self.contexts):
             try:
                 self.context(name)
@@ -100,9 +100,9 @@ class Served:
         return names[0]
 
     def context(self, name: str, *, fresh: bool = False) -> Monocontext:
-        """The text of a name, in the version that is open; with `fresh` in the newest version.
+        """The text with a name, in the version that is open; with `fresh`, in the newest version.
 
-        Costs 1 GET, none for an open text; sessions and a memory cost what their `context` does. Raises `NotFound`.
+        Costs 1 GET, none for an open text; for sessions and a memory that of their `context`. Raises `NotFound`.
         """
         if self.kept is not None and name.strip("/") == KEPT.removeprefix("/"):
             return self.kept.text()
@@ -118,7 +118,7 @@ class Served:
         return opened
 
     def shell(self) -> Shell:
-        """The shell over the texts that there are at the first call (same requests as `names`)."""
+        """The shell over the texts that existed at the first call (same requests as `names`)."""
         with self._shell_lock:
             if self._shell is None:
                 texts: dict[str, Callable[[], Monocontext]] = {}

@@ -21,10 +21,10 @@ _App = Callable[[_Message, Callable[[], Awaitable[_Message]], Callable[[_Message
 
 
 def choose_token(token: str | None) -> str:
-    """The token of a server: a new one for None. Raises `AccessDenied` for one that cannot be sent in a header."""
+    """`token`, or a new random token for None. Raises `AccessDenied` for a token that cannot be sent in a header."""
     chosen = secrets.token_urlsafe(24) if token is None else token
     if not (chosen and chosen.isascii() and chosen.isprintable()):
-        raise AccessDenied("a token must be printable ASCII: it is sent in a header")
+        raise AccessDenied("a token must be printable ASCII, since it is sent in a header")
     return chosen
 
 

@@ -17,7 +17,7 @@ _CURRENT: ContextVar[Progress | None] = ContextVar("progress", default=None)
 
 
 def begin_call() -> Progress:
-    """Make the progress of a new call the one that `tell` changes, and return it."""
+    """Return the progress of a new call, which `tell` changes from now on."""
     progress = Progress()
     _CURRENT.set(progress)
     return progress

@@ -162,6 +162,6 @@ def _read_resource(served: Served, uri: str) -> str:
         raise NotFound(f"no resource {uri}: expected {SCHEME}://NAME or {SCHEME}://NAME/START/STOP")
     text = served.context(unquote(name))
     if not all(end.isdecimal() for end in ends):
-        raise InvalidParameters(f"a range is START/STOP in characters, not {'/'.join(ends)}")
+        raise InvalidParameters(f"a range must be START/STOP in characters, not {'/'.join(ends)!r}")
     start, stop, _ = slice(*map(int, ends or ("0", str(len(text))))).indices(len(text))
     return slice_reply(text, start, stop)

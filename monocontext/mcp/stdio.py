@@ -41,7 +41,7 @@ async def _relay(server: Server[Any]) -> None:
 
 
 class _Lines:
-    """The lines of stdin that hold messages. Others are answered here."""
+    """Yields the lines of stdin that hold messages, and answers the others itself, with errors."""
 
     replies: _Replies
 

@@ -173,7 +173,7 @@ class Tools:
 
         At most about 20,000 bytes at once: a longer part is cut, and its last line states the range to go on with.
 
-        session: its id, or how it begins.
+        session: its id, or the beginning of it.
         project: may be left out.
         """
         archived, session_id = self._sessions().find(session, project or None)
@@ -212,7 +212,7 @@ class Tools:
                        thread_id: str | None = None) -> ToolReply[Text]:  # fmt: skip
         """Add a session of a coding agent on this machine to the shared sessions, secrets taken out.
 
-        session_id: its id, or how it begins; default: the latest. project_dir: only of this folder of
+        session_id: its id, or the beginning; default: the latest. project_dir: only of this folder of
         ~/.claude/projects. thread_id: the project that it is kept under; default: that of its repository.
         """
         store = self._sessions().store
@@ -244,7 +244,7 @@ class Tools:
         return {tool.__name__: tool for tool in tools}
 
     def _text(self, context: str, start: int) -> Monocontext:
-        """The text of a name, or the only one, in the version that is open; a memory in its newest one at `start` 0."""
+        """The text with a name, or the only text, in the version that is open; a memory at `start` 0 anew."""
         name = context or self._served.only_name()
         is_memory = self._served.memory is not None and name.split("/")[0] == MEMORY
         return self._served.context(name, fresh=is_memory and start == 0)
@@ -270,9 +270,9 @@ def _session_row(info: SessionInfo) -> str:
 
 
 def _session_files(session_id: str | None, project_dir: str | None) -> list[SessionFile]:
-    """The files of the session with this id, or else of the latest one. Raises `NotFound`."""
+    """The files of the session with this id and its subagents, by default the latest session. Raises `NotFound`."""
     if session_id and os.path.isfile(session_id):  # otherwise a model could upload any file of the user
-        raise NotFound(f"session_id must be the id of a session, or how it begins, not the file {session_id!r}")
+        raise NotFound(f"session_id must be the id of a session, or its beginning, not the file {session_id!r}")
     files = find_sessions(session_id) if session_id else discover_sessions("claude-code")
     if project_dir:
         files = [file for file in files if project_dir in file.path.parts]

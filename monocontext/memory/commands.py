@@ -147,7 +147,7 @@ def _split_words(text: str) -> list[str]:
 
 
 def _parse_ttl(ttl: Any) -> int | None:
-    """A lifetime in whole seconds, given as a number or in digits. Raises `CommandRefused`."""
+    """A lifetime in whole seconds from a number or digits; None for None. Raises `CommandRefused`."""
     if ttl is None:
         return None
     if isinstance(ttl, str) and _TTL.fullmatch(ttl):

@@ -45,7 +45,7 @@ class EntryHeader:
     header_bytes: int
     """The offset of the value in the object."""
     metadata: Mapping[str, str] = field(default_factory=dict)
-    """Metadata from the writer."""
+    """As given to `Memory.put`."""
 
     @property
     def value_bytes(self) -> int:
@@ -118,7 +118,7 @@ def check_ttl(ttl: Any) -> float | None:
 
 
 def check_metadata(metadata: Mapping[str, str] | None) -> dict[str, str]:
-    """The metadata as a new dict. Raises `InvalidEntry` for other types than `str`, or too many bytes."""
+    """The metadata as a new dict. Raises `InvalidEntry` for names or values that are not `str`, or too many bytes."""
     pairs = {} if metadata is None else metadata
     if not isinstance(pairs, Mapping) or not all(isinstance(item, str) for pair in pairs.items() for item in pair):
         raise InvalidEntry(f"metadata must be a mapping of str to str, not {pairs!r:.80}")

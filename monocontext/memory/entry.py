@@ -29,7 +29,7 @@ class Entry:
     now_seconds: float
     """The store's clock when it answered, in seconds since 1970; may be 0 for an entry without a lifetime."""
     metadata: Mapping[str, str]
-    """Metadata from the writer."""
+    """As given to `Memory.put`."""
     header: EntryHeader | None = field(default=None, repr=False, compare=False)
     """The part of its object before the value, for `Memory.context`."""
 
@@ -40,22 +40,22 @@ class Entry:
 
     @property
     def expires_utc(self) -> datetime | None:
-        """The end of its lifetime; None for an entry without one."""
+        """The end of the lifetime; None for an entry without a lifetime."""
         if self.ttl_seconds is None:
             return None
         return datetime.fromtimestamp(self.added_seconds + self.ttl_seconds, UTC)
 
     @property
     def remaining_seconds(self) -> float | None:
-        """The rest of its lifetime when the store answered; None for an entry without one."""
+        """The rest of the lifetime when the store answered; None for an entry without a lifetime."""
         if self.ttl_seconds is None:
             return None
         return max(0.0, self.added_seconds + self.ttl_seconds - self.now_seconds)
 
     @property
     def is_expired(self) -> bool:
-        """Whether its lifetime is over. Never too early: if the store reports whole seconds, an entry may live up to a
-        second longer."""
+        """Whether the lifetime was over when the store answered. Errs on the late side: if the store reports whole
+        seconds, an entry may live up to a second longer."""
         return self.ttl_seconds is not None and self.now_seconds - self.added_seconds > self.ttl_seconds
 
 

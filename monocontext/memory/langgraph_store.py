@@ -122,7 +122,7 @@ def _item_fields(entry: Entry) -> dict[str, Any] | None:
 
 
 def _passes(item: Any, op: Any) -> bool:
-    """Whether an item passes the filter of a search, by LangGraph's own store."""
+    """Whether an item passes the filter of a search, as LangGraph's own store decides."""
     mirror = InMemoryStore()
     mirror.batch([base.PutOp(item.namespace, item.key, item.value)])
     return bool(mirror.batch([op._replace(query=None, limit=1, offset=0)])[0])
@@ -140,7 +140,7 @@ def _prefix(namespace: tuple[str, ...]) -> str:
 
 def _check_namespace(namespace: tuple[str, ...]) -> tuple[str, ...]:
     if not all(isinstance(label, str) and label and "." not in label for label in namespace):
-        raise base.InvalidNamespaceError(f"a label must have no dot, and at least one character: {namespace!r}")
+        raise base.InvalidNamespaceError(f"a label must have at least one character and no dot: {namespace!r}")
     return namespace
 
 

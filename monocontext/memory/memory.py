@@ -75,7 +75,7 @@ class Memory(StoreUser):
         - `metadata`: names and short texts to keep with the value
 
         Raises `InvalidEntry` for a key, value or lifetime that cannot be stored. An expired entry counts as missing; a
-        conditional put over one costs 3 requests more. A conditional put whose answer is lost finds out its result.
+        conditional put over one costs 3 more requests. If the answer to a conditional put is lost, it is read back.
         """
         if create and if_match is not None:
             raise ValueError("create and if_match cannot be combined: leave one out")
@@ -162,7 +162,7 @@ class Memory(StoreUser):
         return iter(self.list())
 
     def entries(self, prefix: str = "", *, tell: Callable[[str], object] = warnings.warn) -> builtins.list[Entry]:
-        """The entries whose keys begin with `prefix`, without values. `tell` is called with a line per damaged one.
+        """The entries whose keys begin with `prefix`, without values. `tell` gets a line for each damaged entry.
 
         Costs 1 LIST per 1,000 keys, and 1 GET of 2 KB, 16 at once, for each entry that this object has not seen before.
         """
@@ -213,7 +213,7 @@ class Memory(StoreUser):
         return None if entry is None or entry.is_expired else entry
 
     def total(self, prefix: str = "") -> Sizes:
-        """The sizes of all keys and values (same requests as `entries`; no value is read)."""
+        """The sizes of the entries whose keys begin with `prefix` (same requests as `entries`; no value is read)."""
         entries = self.entries(prefix)
         return Sizes(sum(len(e.key.encode()) for e in entries), sum(e.value_bytes for e in entries), len(entries))
 
@@ -225,8 +225,8 @@ class Memory(StoreUser):
     def purge(self) -> int:
         """Remove the objects of expired entries. Returns their number (same requests as `entries`, and 1 DELETE each).
 
-        This only saves space: no call returns expired entries. Versions that were put meanwhile stay, and damaged
-        entries too, of which it warns.
+        This only saves space: no call returns expired entries. Versions that were put meanwhile stay. Warns of damaged
+        entries, which stay too.
         """
         expired = [entry for entry in self._listed("") if entry.is_expired]
 

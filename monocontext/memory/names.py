@@ -32,8 +32,8 @@ def name_of(key: str, most_bytes: int) -> str:
     name = prefix_of(key) if len(key) <= most_bytes else key
     if len(name) > most_bytes:
         raise InvalidEntry(
-            f"the key {key[:40]!r}... is too long: its object's name would have {len(name):,} bytes or more, at most "
-            f"{most_bytes:,} here"
+            f"the key {key[:40]!r}... is too long: the name of its object would have {len(name):,} bytes or more, and "
+            f"may have {most_bytes:,}"
         )
     return name
 

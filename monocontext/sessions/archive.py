@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from monocontext.text.search.passages import Passages
 
 _THREADS = 32  # requests at once
-_REMEMBERED_TURNS = 200_000  # of a project: code that reads turns one by one reads a session once
+_REMEMBERED_TURNS = 200_000  # of a project stay in memory, so that reading turns one by one reads a session once
 _REPL_FUNCTIONS = ["list_sessions", "list_turns", "read_turn", "read_session", "search_transcripts", "search_sessions"]
-_METADATA = ("agent", "title", "started", "ended", "branch", "cwd", "turns")  # fields of a description, for documents
-_BATCH_SESSIONS = 50  # they are added to a text in one generation, and held in memory for it
+_METADATA = ("agent", "title", "started", "ended", "branch", "cwd", "turns")  # fields of documents' metadata
+_BATCH_SESSIONS = 50  # sessions that a text gets in one generation; all are in memory at once
 _GC_GENERATIONS = 16  # at every 16th generation, generations older than an hour are removed
 _ATTEMPTS = 50  # the most tries to add sessions while others do
 _TURN_HEADING, _SESSION_HEADING = "\n[Turn ", "\n=== SESSION: "  # how the headings in a text begin
@@ -60,18 +60,18 @@ _Load = Callable[[str], _Session]  # loads the session with an id
 
 
 class ProjectText(Monocontext):
-    """A text over sessions, with functions for a REPL: `list_sessions`, `read_turn` and the rest."""
+    """A text of sessions, with functions that list, read and search these from a REPL."""
 
     __slots__ = ("helpers",)
 
     helpers: Mapping[str, Callable[..., object]]
 
     def repl_tools(self) -> Mapping[str, Callable[..., object]]:
-        """The functions over its sessions, by name, for a REPL whose cells run elsewhere (no GET)."""
+        """The functions that list, read and search the sessions, by name, for a REPL in another process (no GET)."""
         return self.helpers if self._opened is not None else {}
 
     def repl_namespace(self) -> NamespacePatch:
-        """The namespace of any text, with the functions over its sessions (no GET)."""
+        """The namespace of `Monocontext`, and the functions of `repl_tools` (no GET)."""
         namespace = super().repl_namespace()
         namespace.names.update(self.repl_tools())
         return namespace
@@ -87,7 +87,7 @@ class Sessions(StoreUser):
         return cls._open_at(url, store_options)
 
     def projects(self) -> list[str]:
-        """Projects that have sessions, sorted (1 LIST per 1,000 sessions)."""
+        """The names of projects that have sessions, sorted (1 LIST per 1,000 sessions)."""
         stored = self.store.list(f"{session_info.SESSIONS}/")
         return sorted({session_info.name_of(info.key.split("/")[1]) for info in stored})
 
@@ -96,16 +96,16 @@ class Sessions(StoreUser):
         return Project(self.store, name)
 
     def find(self, session_id: str, project: str | None = None) -> tuple[Project, str]:
-        """The project and the id of the one session whose id begins with `session_id` (same requests as
-        `list_sessions`). Raises `NotFound` if there is no such session, or more than one."""
+        """The project and full id of the session whose id is `session_id` or begins with it (1 LIST per 1,000 sessions;
+        twice without `project`). Raises `NotFound` if there is no such session, or more than one."""
         projects = map(self.project, [project] if project else self.projects())
         stored = [(item, name) for item in projects for name in item.list_sessions()]
         matches = [(item, name) for item, name in stored if name == session_id]
         if not matches:  # the beginning of an id does not mean a subagent
             matches = [(item, name) for item, name in stored if name.startswith(session_id) and "/" not in name]
         if len(matches) != 1:
-            count = f"{len(matches)} sessions begin with" if matches else "no session"
-            raise NotFound(f"{self.url}: {count} {session_id!r}: list the sessions for their ids")
+            problem = f"{len(matches)} session ids begin with" if matches else "no session"
+            raise NotFound(f"{self.url}: {problem} {session_id!r}: list the sessions to see their ids")
         return matches[0]
 
 
@@ -144,7 +144,7 @@ class Project:
         return self._load(session_id).info
 
     def records(self, session_id: str) -> tuple[SessionInfo, list[Record]]:
-        """The description of a session, and what its agent wrote, without secrets (1 GET). Raises `NotFound`."""
+        """The description of a session and its records, without secrets (1 GET). Raises `NotFound`."""
         info, lines, _ = self._get(session_id)
         return info, list(map(json.loads, lines))
 
@@ -152,15 +152,16 @@ class Project:
     def context(
         self, since: Any = None, until: Any = None, *, sessions: list[str] | None = None, **options: Unpack[TextOptions]
     ) -> ProjectText:
-        """All sessions as one text, in the order in which they came: a heading, then the turns of each.
+        """All sessions as one text, in the order in which they were added: for each a heading, then its turns.
 
-        Each is a document, named by its id, with `agent`, `title`, `started`, `ended`, `branch`, `cwd`, `users`,
-        `tools` and `turns` as metadata. The text is in the archive; a caller who may write first adds new sessions.
+        Each session is a document, named by its id, with `agent`, `title`, `started`, `ended`, `branch`, `cwd`,
+        `users`, `tools` and `turns` as metadata. The archive has the text; a caller who may write adds new sessions.
 
         `since` and `until`: only turns of that time; datetimes, seconds since 1970, or ISO 8601 (a date means the whole
-        day). `sessions`: only these. Cost: 1 LIST per 1,000 sessions, 2 GETs to open the text, 1 for each session that
-        is new, and the requests of one `append`; with `since`, `until` or `sessions` that of `sessions()` and 1 GET a
-        session that they select, which are then in memory. Raises `NotFound` if the project has no session.
+        day). `sessions`: only the sessions with these ids. Cost: 1 LIST per 1,000 sessions, 2 GETs to open the text,
+        1 GET for each new session, and the requests of one `append`. With `since`, `until` or `sessions`, the text is
+        in memory, and costs 1 GET for each session, and without `sessions` the requests of `sessions()`. Raises
+        `NotFound` if the project has no session, or lacks one of `sessions`.
         """
         span = span_of(since, until)
         versions = self.versions() if sessions is None else {}
@@ -184,7 +185,7 @@ class Project:
         return text
 
     def _stored_text(self, versions: Mapping[str, str], options: TextOptions) -> ProjectText:
-        """The text of the sessions in `versions`, brought up to date, or in memory if the caller may not write.
+        """The text in the archive, updated to the sessions in `versions`; if the caller may not write, one in memory.
         Sessions that cannot be read are left out. Raises `NotFound` if none can be read."""
         place, is_updated = _Below(self.store, f"{session_info.TEXTS}/{self._part}"), False
         for _ in range(_ATTEMPTS):
@@ -209,54 +210,54 @@ class Project:
         raise StoreFailure(f"{place.url}: others added sessions during {_ATTEMPTS} attempts: try again")
 
     def helpers(self) -> dict[str, Callable[..., object]]:
-        """The functions over sessions that model code may call, by name."""
+        """The functions that list, read and search sessions, by name, for code that a model writes."""
         return {name: getattr(self, name) for name in _REPL_FUNCTIONS}
 
     def list_sessions(
         self, since: Any = None, until: Any = None, *, branch: str | None = None, tool: str | None = None
     ) -> list[str]:
-        """Ids of all sessions, sorted (1 LIST). With a filter, the cost is that of `sessions`; no text is read."""
+        """The ids of sessions, sorted (1 LIST per 1,000 sessions). Filters and their cost are those of `sessions`."""
         if (since, until, branch, tool) == (None, None, None, None):
             return sorted(self._list())
         return sorted(info.session_id for info in self.sessions(since, until, branch=branch, tool=tool))
 
     def list_turns(self, session_id: str) -> list[int]:
-        """Numbers of a session's turns; empty for a missing session (same requests as `turns`)."""
+        """The numbers of a session's turns; none for a missing session (same requests as `turns`)."""
         return [turn.n for turn in self._turns_or_none(session_id)]
 
     def read_turn(self, session_id: str, n: int) -> dict[str, Any]:
-        """One turn: `turn_number`, `role`, `content`, `timestamp`, `session_id`; or an `error` (GETs: see `turns`)."""
+        """A turn as `Turn.to_dict` returns it; only `error` if the turn is missing (same requests as `turns`)."""
         turn = next((turn for turn in self._turns_or_none(session_id) if turn.n == n), None)
         return turn.to_dict() if turn else {"error": f"Turn {n} not found in session {session_id}"}
 
     def read_session(self, session_id: str) -> str:
-        """A session as text, for each turn `[Turn n - ROLE]` and its text (same requests as `turns`)."""
+        """A session as text, with a line `[Turn n - ROLE]` before each turn (same requests as `turns`)."""
         turns = [f"[Turn {turn.n} - {turn.role.upper()}]\n{turn.text}" for turn in self._turns_or_none(session_id)]
         return "\n\n".join(turns) or f"No turns found for session {session_id}"
 
     def search_transcripts(self, keyword: str, limit: int = 200) -> list[dict[str, Any]]:
-        """The turns that contain a text, in any case, at most `limit` (same requests as `context` and its `grep`)."""
+        """At most `limit` turns that contain `keyword` in any case, as dicts (the requests of `context` and `grep`)."""
         with suppress(NotFound), self.context() as text:
             return [turn.to_dict() for turn in islice(_turns_with(text, keyword), limit)]
         return []
 
     def search(self, words: str, k: int = 10, *, max_seconds: float | None = None) -> Passages:
-        """The sessions that best match some words, best first: each by its best passage, with its id as `document`.
+        """The best passages of the `k` sessions that match `words` best, one each; `document` is the session's id.
 
-        `words` are those of `Monocontext.search`, lines and characters those of `context()`; the cost is that of both.
-        Raises `NotFound` if the project has no session, `ValueError` for a query without a word to look for.
+        `words` are as in `Monocontext.search`; offsets and lines count in the text of `context()`. Costs the requests
+        of both. Raises `NotFound` if the project has no session, `ValueError` if `words` has no word to look for.
         """
         with self.context() as text:
             return text.search(words, k=k, max_seconds=max_seconds, per_document=True)
 
     def search_sessions(self, words: str, k: int = 10) -> list[dict[str, Any]]:
-        """What `search` finds, as dicts for a REPL; a last one has a `note` if text was left unread."""
+        """The passages of `search` as dicts, for a REPL. If text was left unread, the last dict has only a `note`."""
         passages = self.search(words, k)
         rows = [{"session_id": item.document, "score": round(item.score, 2), "content": item.text} for item in passages]
         return [*rows, {"note": passages.note}] if passages.note else rows
 
     def turns(self, session_id: str) -> list[Turn]:
-        """All turns of a session (1 GET, 1 HEAD if it was read before). Raises `NotFound`."""
+        """All turns of a session (1 GET; 1 HEAD if the session is in memory). Raises `NotFound`."""
         return self._load(session_id).turns
 
     def _turns_or_none(self, session_id: str) -> list[Turn]:
@@ -286,13 +287,13 @@ class Project:
             raise NotFound(f"no session {session_id!r} in project {self.name!r} at {self.store.url}") from None
 
     def _list(self) -> dict[str, ObjectInfo]:
-        """The objects of sessions by the ids of these (1 LIST per 1,000)."""
+        """The objects of the project's sessions, by session id (1 LIST per 1,000 sessions)."""
         root = f"{session_info.SESSIONS}/{self._part}/"
         stored = ((session_info.session_of(info.key.removeprefix(root)), info) for info in self.store.list(root))
         return {name: info for name, info in stored if name}
 
     def _info_of(self, stored: ObjectInfo) -> SessionInfo | None:
-        """The description in an object (1 GET); None if it was removed after the listing."""
+        """The description in a listed object (1 GET); None if the object was removed since."""
         with suppress(NotFound):
             return read_info(self.store, stored.key, stored.size_bytes)[0]
         return None
@@ -320,14 +321,14 @@ def open_project(
     if project is None:
         projects = archive.projects()
         if len(projects) != 1:
-            advice = f"pass one as project=: {', '.join(projects[:10])}" if projects else "upload a session first"
-            raise NotFound(f"{archive.url} has sessions of {len(projects)} projects, {advice}")
+            advice = f"pass as project= one of {', '.join(projects[:10])}" if projects else "upload a session first"
+            raise NotFound(f"{archive.url} has sessions of {len(projects)} projects: {advice}")
         project = projects[0]
     return archive.project(project).context(since, until, sessions=sessions, **cast(TextOptions, text_options))
 
 
 def _turns_with(text: Monocontext, keyword: str) -> Iterator[Turn]:
-    """The turns that contain a keyword, in any case, in the order of the text (GETs as of `grep`)."""
+    """Yield the turns that contain a keyword in any case, in the order of the text (same GETs as `grep`)."""
     needle = max(keyword.splitlines() or [""], key=len)
     end = 0
     for hit in text.grep(needle, fixed=True, ignore_case=True):
@@ -345,8 +346,8 @@ def _turns_with(text: Monocontext, keyword: str) -> Iterator[Turn]:
 
 
 def _update(place: _Below, before: Mapping[str, Any] | None, versions: Mapping[str, str], load: _Load) -> None:
-    """Bring the text at `place` from the sessions `before` to those of `versions`; if `before` is None, publish it.
-    Documents have the ids of sessions as names, so a session that two readers add at once is in the text once."""
+    """Update the text at `place` from the sessions `before` to those in `versions`; publish it if `before` is None.
+    Documents are named by session ids, so a session that two readers add at once is in the text once."""
     known, roots = before or {}, list[Manifest]()
     changed = (name for name in versions if known.get(name) != versions[name])
     new_documents = _documents(_load_all(changed, load), versions)
@@ -378,7 +379,7 @@ def _load_all(session_ids: Iterable[str], load: _Load) -> Iterator[_Session]:
 
 
 def _documents(sessions: Iterable[_Session], versions: Mapping[str, str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """The name, text and metadata of a document for each session. Warns of sessions that cannot be one."""
+    """Yield the name, text and metadata of each session's document. Warns of sessions that cannot be a document."""
     for info, turns in sessions:
         title, by = shield(" ".join((info.title or info.first_prompt).split())), ", ".join(info.users) or "unknown"
         when = f"{info.started or '?'} to {info.ended or '?'}"
@@ -395,7 +396,7 @@ def _documents(sessions: Iterable[_Session], versions: Mapping[str, str]) -> Ite
 
 
 class _Below(StoreWrapper):
-    """The objects of a store below a prefix."""
+    """The part of a store below a prefix, as a store."""
 
     def __init__(self, store: Store, prefix: str) -> None:
         super().__init__(store)

@@ -1,6 +1,7 @@
-"""Run the process that a hook starts and leaves: it uploads every session of the project that the archive lacks.
+"""Upload every session of a project that the archive lacks, in a process that a hook starts and does not wait for.
 
-It compares the agent's own files with the archive. For an archive and a project one process runs, and one more waits.
+The process compares the agent's own files with the archive. For an archive and a project, one process runs, one more
+may wait, and any other ends at once.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def upload_missing(job: dict[str, Any]) -> None:
     lock = FileLock(folder / f"{name}.lock")
     try:
         if job["event"] == "stop":
-            with FileLock(folder / f"{name}.stop", timeout=0), suppress(OSError):  # none was uploaded yet
+            with FileLock(folder / f"{name}.stop", timeout=0), suppress(OSError):  # nothing was uploaded yet
                 since = max(0.0, time.time() - (folder / f"{name}.json").stat().st_mtime)  # the clock may be set back
                 time.sleep(max(0.0, _COOLDOWN_SECONDS - since))
         with FileLock(folder / f"{name}.next", timeout=0):
@@ -74,14 +75,14 @@ def upload_missing(job: dict[str, Any]) -> None:
 
 
 def _name_of(job: dict[str, Any]) -> str:
-    """One name for what two hooks would both upload, in the same way."""
+    """The name of a job's locks and states, shared by jobs that would upload the same sessions in the same way."""
     options = ("url", "project", "agent", "patterns", "no_redact", "user", *_STORE_OPTIONS)
     scope = json.dumps(["" if job.get("user") else _project_here(job), *map(job.get, options)])
     return hashlib.sha256(scope.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
 def _files_of(job: dict[str, Any]) -> Iterable[SessionFile]:
-    """The files that the agent of a hook has: first the session itself, then all others."""
+    """The session files of the hook's agent: first those of the hook's own session, then all others."""
     agent, path, files = str(job.get("agent") or ""), str(job.get("transcript_path") or ""), list[SessionFile]()
     try:
         if path:
@@ -98,7 +99,7 @@ def _files_of(job: dict[str, Any]) -> Iterable[SessionFile]:
 
 
 def _upload_wanted(store: Store, job: dict[str, Any], file: SessionFile) -> Uploaded | None:
-    """Upload a session of the hook or of its project, with `--user` any; None for others."""
+    """Upload a session of the hook or of its project, with `--user` any session; returns None for any other."""
     is_own = str(file.path) == job.get("transcript_path") or file.session_id.split("/")[0] == job.get("session_id")
     if not (is_own or job.get("user") or project_of_session(file) == _project_here(job)):
         return None
@@ -115,7 +116,7 @@ def _upload_wanted(store: Store, job: dict[str, Any], file: SessionFile) -> Uplo
 
 
 def _project_of_main(file: SessionFile) -> str | None:
-    """The project of the session that a subagent belongs to, if its file is here; None for any other session."""
+    """The project of a subagent's main session; None for any other session, or if the main one is not here."""
     main = main_folder(file.path)
     path = main.with_suffix(".jsonl") if main else None
     return project_of_session(SESSION_READERS[file.agent].file(path)) if path and path.is_file() else None
@@ -128,7 +129,7 @@ def _project_here(job: dict[str, Any]) -> str:
 def _compile(job: dict[str, Any], project: str) -> None:
     command = shutil.which("rlm", path=os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")]))
     if command is None:
-        _log("no command `rlm` here: install monocontext-rlm, or leave out --compile")
+        _log("the command `rlm` is missing: install monocontext-rlm, or leave out --compile")
         return
     names = ("endpoint", "region", "profile", "max_dollars")
     options = [f"--{name.replace('_', '-')}={job[name]}" for name in names if job.get(name)]
@@ -136,7 +137,7 @@ def _compile(job: dict[str, Any], project: str) -> None:
     done = subprocess.run(
         [command, "compile", str(job["url"]), f"--project={project}", "--quiet", *options],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)  # fmt: skip
-    _log(" ".join((done.stdout + done.stderr).split()) or f"rlm compile ended with {done.returncode}")
+    _log(" ".join((done.stdout + done.stderr).split()) or f"rlm compile ended with code {done.returncode}")
 
 
 def _log(text: str) -> None:

@@ -1,4 +1,4 @@
-"""Print the brief at the beginning of a session, as the JSON of a hook (1 GET)."""
+"""Print the brief of a project as the output of an agent's SessionStart hook (1 GET)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CUT = "[cut here; the rest is in the bucket]"
 
 
 def show_brief(hook_input: dict[str, object], options: dict[str, object], complain: Callable[[object], object]) -> None:
-    """Print the brief of the project in which an agent starts; after a compaction also where the session is archived.
+    """Print the brief of the project that an agent starts in; after a compaction also where the session is archived.
     The brief is read in a thread, since the timeouts of stores are longer than an agent should wait."""
     url, results = str(options["url"]), list[str | MonocontextError]()
     project = str(options.get("project") or project_of(str(hook_input.get("cwd") or os.getcwd())))
@@ -51,10 +51,10 @@ def show_brief(hook_input: dict[str, object], options: dict[str, object], compla
 
 
 def hook_output(text: str, project: str, url: str, session: str = "") -> str:
-    """The JSON of a SessionStart hook with a brief, cut at the end of a line so that it fits in `HOOK_CHARACTERS`.
+    """The JSON that a SessionStart hook prints, with the lines of the brief `text` that fit in `HOOK_CHARACTERS`.
 
-    `session`: the id of a session that was compacted; the model is told where all of it is. The brief, which others and
-    their tools wrote, is fenced and marked as data. Raises `ValueError` if the project and the URL are too long.
+    `session`: the id of a session that was compacted; the model is told where it can be read in full. The brief, which
+    others and their tools wrote, is fenced and marked as data. Raises `ValueError` if the project and URL are too long.
     """
 
     def output(lines: list[str]) -> str:
@@ -68,12 +68,12 @@ def hook_output(text: str, project: str, url: str, session: str = "") -> str:
     counts = range(len(lines))  # of the lines before the cut; the more, the longer
     fitting = bisect_right(counts, HOOK_CHARACTERS, key=lambda count: _length(output([*lines[:count], _CUT])))
     if not fitting:
-        raise ValueError(f"project and URL leave no room in the {HOOK_CHARACTERS:,} characters of a hook: shorten them")
+        raise ValueError(f"project and URL are too long for a hook's {HOOK_CHARACTERS:,} characters: shorten them")
     return output([*lines[: fitting - 1], _CUT])
 
 
 def _length(text: str) -> int:
-    """Characters as the agent counts them, in UTF-16."""
+    """The length of a text in code units of UTF-16, which the agent counts."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 

@@ -1,4 +1,4 @@
-"""Find the sessions of Claude Code, and make turns from their records, also of what was compacted or abandoned."""
+"""Find the sessions of Claude Code and make turns from their records, including compacted and abandoned ones."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _LEFT_OUT = frozenset([  # records of the harness and of the screen, which make 
     "api-request-shape", "atis-latch", "cost-state", "rate_limit_event", "result", "stream_event", "tools-used",
 ])  # fmt: skip
 _TITLES = ("customTitle", "aiTitle", "summary")  # a record with one of these fields has nothing else
-TOOL_OUTPUT = "tool-output"  # the type of our record of an output in a file, whose name is the end of its uuid
+TOOL_OUTPUT = "tool-output"  # type of our record of an output in its own file; the uuid ends in the file's name
 _OUTPUT_FILE = re.compile(r"tool-results[/\\]+([\w.-]*\w)")
 _MOST_OUTPUT_BYTES = 32 << 20  # of a longer output only the beginning is kept
 _STUB_BYTES = 16 << 10  # a longer file is not a stub
 
 
 def roots() -> list[Path]:
-    """Claude Code's folders of this user; the first one gets new sessions."""
+    """The folders in which Claude Code keeps this user's files; new sessions go to the first."""
     if folder := os.environ.get("CLAUDE_CONFIG_DIR"):
         return [Path(folder)]
     both = Path.home() / ".claude", Path.home() / ".config" / "claude"
@@ -79,7 +79,7 @@ class _ClaudeTurns(TurnMaker):
         return []
 
     def _queued_turns(self, record: Record) -> list[Turn]:
-        """What the user wrote while the agent worked, once it is taken up. An attachment says so, then a record."""
+        """The turn of a prompt that was queued while the agent worked, which an attachment and a record may repeat."""
         queued = record.get("attachment")
         if not isinstance(queued, dict):
             queued = record if record.get("reason") == "absorbed_mid_turn" else {}
@@ -140,7 +140,7 @@ class _ClaudeTurns(TurnMaker):
 
 
 def _result_text(result: Any) -> str:
-    """The text of a tool's result as the agent's screen has it, where the model got none."""
+    """The text of a tool's result as the screen showed it, for a result of which the model got no text."""
     if not isinstance(result, dict):
         return text_of(result)
     results = [result.get(name) for name in ("stdout", "stderr", "content", "result", "text")]
@@ -154,14 +154,14 @@ class ClaudeCode(SessionReader):
     maker = _ClaudeTurns
 
     def discover(self) -> Iterator[SessionFile]:
-        """Sessions and those of their subagents, in any order, without the journals of workflows in these folders."""
+        """The sessions and those of their subagents, in any order. Journals of workflows are left out."""
         for root, pattern in product(roots(), ("*/*.jsonl", "*/*/subagents/**/agent-*.jsonl")):
             yield from self.files(sorted((root / "projects").glob(pattern)))
 
     def session_id(self, path: Path) -> str:
         """The id of a session, `<id>/subagents/agent-x` for a subagent. Raises `InvalidText` for a stub."""
         if _is_stub(path):
-            raise InvalidText(f"{path} has settings but no session: it moved to another project")
+            raise InvalidText(f"{path} has only settings: the session moved to another project")
         if not path.stem.startswith("agent-"):
             return path.stem
         if main := main_folder(path):
@@ -171,7 +171,7 @@ class ClaudeCode(SessionReader):
         return next((f"{main_id}/subagents/{path.stem}" for main_id in main_ids), path.stem)
 
     def lines(self, path: Path) -> Iterator[RecordLine]:
-        """The records of a file, after those of its stubs. A long output in its own file follows what names it."""
+        """The records of a session's stubs and file. An output in its own file follows the record that names it."""
         if path.parent.parent.name == "projects":  # the title may be in a stub, in another project
             for other in sorted(path.parent.parent.glob(f"*/{glob.escape(path.name)}")):
                 if other != path and _is_stub(other):
@@ -186,7 +186,7 @@ class ClaudeCode(SessionReader):
 
 
 def _is_stub(path: Path) -> bool:
-    """Whether a file has only settings: what stays in the old project if a session moves to another one."""
+    """Whether a file has only settings, as does the file that stays behind when a session moves to another project."""
     known = _LEFT_OUT | {"ai-title", "custom-title", "summary"}
     try:
         is_short = path.suffix == ".jsonl" and path.stat().st_size <= _STUB_BYTES
@@ -211,7 +211,7 @@ def _outputs_in(record: Record) -> list[str]:
 
 
 def _read_output(path: Path, record: Record) -> Record | None:
-    """The record of an output, from the session's own folder: a path in the transcript is not followed."""
+    """A record of the output in a file, which `record` names; None if the file cannot be read."""
     try:
         with path.open("rb") as file:
             data = file.read(_MOST_OUTPUT_BYTES + 1)

@@ -42,7 +42,7 @@ _MOST_LEVELS = 10  # levels of subagents of subagents
 
 
 def home() -> Path:
-    """The folder of Codex of this user."""
+    """The folder in which Codex keeps this user's files."""
     return Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
 
 
@@ -83,7 +83,7 @@ class _CodexTurns(TurnMaker):
         return []
 
     def _see_session(self, item: Record) -> None:
-        """Read where a session is. A fork also has its parent's description, which does not count."""
+        """Note a session's directory and repository. A fork also has its parent's description, which is ignored."""
         is_own = item.get("id") in (None, self._thread)
         if self._is_placed and not is_own:
             self._is_replay, self._forked_at = True, seconds_of(self._time) or math.inf
@@ -120,7 +120,7 @@ class _CodexTurns(TurnMaker):
         return self._turn("system", "summary", "[rolled back]", marks=marks)
 
     def _completed_turns(self, item: Record) -> list[Turn]:
-        """The turns of an item that its thread shows; most files have it a second time, as the model saw it."""
+        """The turns of an item as the screen showed it. Most files also have the item as the model saw it."""
         kind, call = str(item.get("type")), str(item.get("id"))
         if kind in _MESSAGES:
             text = text_of(item.get("content") or item.get("text"))
@@ -182,7 +182,7 @@ class _CodexTurns(TurnMaker):
         return self._once("assistant", f"{who}\n{text_of(item.get('content')).strip()}", form)
 
     def _once(self, role: str, text: str, form: str) -> list[Turn]:
-        """The turn of a message, unless the file had it just before in another form: `item`, `event`, `completed`."""
+        """The turn of a message; none if the file has just had it in another form (`item`, `event` or `completed`)."""
         seconds, message = seconds_of(self._time), (role, text.strip())
         for other, other_seconds, number, forms in self._messages:
             is_near = self._number - number <= _TWIN_RECORDS
@@ -200,7 +200,7 @@ def _first(item: Record, *names: str) -> Any:
 
 
 def _output_text(output: Any) -> str:
-    """The text of a tool's output. Some versions write an object around it, or that object as JSON text."""
+    """The text of a tool's output, which some versions wrap in an object, or in the JSON of an object."""
     if isinstance(output, str) and output.startswith('{"output"'):
         with suppress(ValueError):
             output = json.loads(output)
@@ -210,13 +210,13 @@ def _output_text(output: Any) -> str:
 
 
 def _tools_found(tools: Any) -> str:
-    """The names of the tools that a search found; the tools of a namespace follow its name."""
+    """The names of the tools that a search found: `read, github (list, get)`, where `github` is a namespace."""
     named = [(tool.get("name"), blocks_of(tool.get("tools"))) for tool in blocks_of(tools)]
     return ", ".join(f"{name} ({_tools_found(below)})" if below else str(name) for name, below in named) or "[no tools]"
 
 
 def _notice_text(text: str) -> str:
-    """The result of a subagent, as the program reports it to the parent."""
+    """The result of a subagent, in the JSON by which Codex reports it to the parent agent."""
     try:
         outcome = json.loads(text)
     except ValueError:
@@ -238,13 +238,13 @@ class Codex(SessionReader):
             yield from self.files(_rollouts(home() / folder))
 
     def below(self, file: SessionFile) -> Iterator[SessionFile]:
-        """The sessions of a session's subagents. They began later, which the names of the files show."""
+        """The sessions of a session's subagents. Only files that began later, by their names, are read."""
         folder = next((above for above in file.path.parents if above.name in _FOLDERS), file.path.parent)
         later = self.files(path for path in _rollouts(folder) if path.name > file.path.name)
         return (item for item in later if item.session_id.startswith(f"{file.session_id}/subagents/"))
 
     def session_id(self, path: Path) -> str:
-        """`<uuid>`, for a subagent `<session>/subagents/<uuid>`; without a uuid in its name, the file's name."""
+        """`<uuid>`, or `<session>/subagents/<uuid>` for a subagent; the name of the file if it has no uuid."""
         own = _thread_of(path)
         main = _main_thread(path, own)
         return own if main == own else f"{main}/subagents/{own}"
@@ -260,7 +260,7 @@ def _thread_of(path: Path) -> str:
 
 
 def _main_thread(path: Path, thread: str, levels: int = _MOST_LEVELS) -> str:
-    """The thread of the session: its own, that of a fork too, or for a subagent that of the session it belongs to."""
+    """The thread of the main session: for a subagent that of the session it belongs to, else `thread` itself."""
     lines = islice(read_lines(path), _HEAD_RECORDS)
     heads = [part(line.record, "payload") for line in lines if line.record.get("type") == "session_meta"]
     head = next((item for item in heads if item.get("id") == thread), heads[0] if heads else {})

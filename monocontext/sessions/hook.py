@@ -25,7 +25,7 @@ _LOG_BYTES = 1 << 20  # the size at which the log of uploads begins again
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the console script; returns its exit code, which is 0."""
+    """Run the console script. Returns its exit code, which is always 0."""
     try:
         event, options = parse_arguments(sys.argv[1:] if arguments is None else arguments)
         hook_input = read_input(0)
@@ -58,7 +58,7 @@ def start_upload(job: dict[str, object]) -> None:
 
 
 def read_input(descriptor: int) -> dict[str, object]:
-    """The JSON object that an agent writes, in UTF-8 or UTF-16; `{}` if it writes nothing. Raises `ValueError`."""
+    """The JSON object that an agent writes, `{}` if it writes nothing. Raises `ValueError` for anything else."""
     data = bytearray()
     deadline = time.monotonic() + _MOST_SECONDS
     while True:
@@ -99,7 +99,7 @@ def parse_arguments(arguments: list[str]) -> tuple[str, dict[str, object]]:
             options[name.replace("-", "_")] = name in FLAGS or value
     options.setdefault("url", next(filter(None, map(os.environ.get, _URL_VARIABLES)), ""))
     if not options["url"]:
-        raise ValueError("no --url, and no MONOCONTEXT_URL: nothing is uploaded")
+        raise ValueError("neither --url nor MONOCONTEXT_URL is set: nothing is uploaded")
     return arguments[0], options
 
 
@@ -122,7 +122,7 @@ def write_file(path: str | os.PathLike[str], data: bytes, mode: int = 0o600) -> 
 
 
 def one_line(text: object) -> str:
-    """A text on one line, with control characters escaped, which a terminal would obey."""
+    """A text on one line, with control characters escaped, since a terminal would obey them."""
     words = " ".join(str(text).split())
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in words)
 

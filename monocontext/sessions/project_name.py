@@ -11,7 +11,7 @@ _MOST_CHARACTERS = 64 << 10  # the most of a file of git that is read for the na
 _REMOTE = re.compile(r'^[ \t]*\[remote "([^"]+)"\][ \t\r]*$((?:\n(?![ \t]*\[).*)*)', re.MULTILINE)
 _URL = re.compile(r"^[ \t]*url[ \t]*=[ \t]*(\S+)[ \t\r]*$", re.MULTILINE)
 _PARAMETERS = re.compile(r"[?#;&]|%(?:3F|23|3B|26)", re.IGNORECASE)
-# What a known host may have before its name.
+# What a known host may have before its name: `ssh.` of `ssh.github.com`, not `git.` of `git.acme.org`.
 _ALIAS = re.compile(r"(?:ssh|www|altssh)\.(?=(?:github\.com|gitlab\.com|bitbucket\.org|dev\.azure\.com)$)")
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
@@ -50,7 +50,7 @@ def _last_part(path: str) -> str:
 
 
 def find_repository(folder: str) -> tuple[str, str]:
-    """The top of the working tree around a directory, and the directory with its git configuration; else both empty."""
+    """The top of the working tree around a directory, and the directory with its git configuration; or both empty."""
     parent, top = os.path.abspath(folder) if os.path.isabs(folder) else "", ""  # another system's path is not here
     while parent != top:
         top, parent = parent, os.path.dirname(parent)
@@ -65,7 +65,7 @@ def find_repository(folder: str) -> tuple[str, str]:
 
 
 def _host_and_path(url: str) -> str:
-    """The URL of a remote as `host/path`, without user info, parameters, and parts of the path that look random."""
+    """The URL of a remote as `host/path`, without its user, its parameters, and parts of the path that look random."""
     _, scheme, rest = _PARAMETERS.split(url, maxsplit=1)[0].rpartition("://")
     if "@" in rest.partition("/")[0]:
         rest = rest.rpartition("@")[2]  # a password may hold "/" and "@"

@@ -1,6 +1,6 @@
-"""Put a session of the archive where this machine's agent looks for it, so that the agent can go on with it here.
+"""Write an archived session to where its agent on this machine looks for sessions, so that the agent can resume it.
 
-Paths in the clone where it began become paths in the clone here, except in thinking that the model's provider signed.
+Paths in the original clone become paths in the clone here, except in thinking that the model's provider signed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _RESUMED = ("claude-code", "codex")
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """A session that was written where its agent looks for it."""
+    """A session that was written for its agent to resume."""
 
     session_id: str
     agent: str
@@ -46,19 +46,20 @@ class Pulled:
 
 
 def pull_session(archive: Sessions, session_id: str | None, into: Path, project: str | None = None) -> Pulled:
-    """Write a session and those of its subagents into the folder of their agent (1 LIST; 1 GET each).
+    """Write a session and those of its subagents into the folder of their agent (1 LIST; 1 GET per session).
 
-    `session_id`: its id, or the beginning of it; None for the last one of the repository around `into`. `into`: a
-    directory of the clone in which it goes on. `project`: by default that of the repository. Raises `NotFound`, and
-    `MonocontextError` for a session of another project, one that no agent resumes, or one that has other turns here.
+    `session_id`: the id or its beginning; None for the last session of the repository around `into`. `into`: a
+    directory of the clone in which to resume. `project`: by default that of the repository. Raises `NotFound`, and
+    `MonocontextError` if the session is of another project, cannot be resumed, or has other turns here.
     """
     into = into.expanduser().resolve()
     archived, name = _choose(archive, session_id, into, project)
     info, records = archived.records(name)
     if info.agent not in _RESUMED:
-        raise MonocontextError(f"{name} is a session of {info.agent or 'an unknown agent'}, which cannot be resumed")
+        agent = info.agent or "an unknown agent"
+        raise MonocontextError(f"{name} is a session of {agent}: only {' and '.join(_RESUMED)} sessions can be resumed")
     if re.search(r"\.\d+$", name):
-        raise MonocontextError(f"{name} is a copy beside a longer one, so no agent resumes it: print it with `show`")
+        raise MonocontextError(f"{name} is the shorter of two copies, which cannot be resumed: print it with `show`")
     top, old_top = Path(find_repository(str(into))[0] or into), info.top or info.began_in
     folder = Path(_path_mapper({old_top: str(top)})(info.began_in)) if info.began_in else into
     folder = folder if folder.is_dir() and folder.is_relative_to(top) else top
@@ -86,21 +87,21 @@ def _choose(archive: Sessions, session_id: str | None, into: Path, project: str 
         infos = [info for info in archive.project(own).sessions() if info.agent in _RESUMED]
         mains = [(info.ended, info.session_id) for info in infos if not re.search(r"/|\.\d+$", info.session_id)]
         if not mains:
-            raise NotFound(f"no sessions of project {own!r} at {archive.url}: name another with --project")
+            raise NotFound(f"no sessions of project {own!r} to resume at {archive.url}: name another with --project")
         return archive.project(own), max(mains)[1]
     archived, name = archive.find(session_id, project)
     if archived.name != own:
         advice = f"name a clone of {archived.name} with --into, or allow this directory with --project"
-        raise MonocontextError(f"{name} is of project {archived.name}, and {into} of {own}: {advice} {archived.name}")
+        raise MonocontextError(f"{name} is of project {archived.name}, but {into} of {own}: {advice} {archived.name}")
     return archived, name
 
 
 def _path_of(info: SessionInfo, folder: Path) -> Path:
-    """The file in which the agent of a session looks for it, if it is to go on in `folder`."""
+    """The file that an agent reads to resume its session in `folder`. Raises `MonocontextError`."""
     if info.agent == "claude-code":
         slug = re.sub(r"[^a-zA-Z0-9]", "-", unicodedata.normalize("NFC", str(folder)))
         if len(slug) > 200:  # then the agent's own name for the folder ends in a hash
-            raise MonocontextError(f"the path must have at most 200 characters, not {len(slug)}: {folder}")
+            raise MonocontextError(f"{folder}: the path must have at most 200 characters, not {len(slug)}")
         return claude_code.roots()[0] / "projects" / slug / f"{_safe(info.session_id)}.jsonl"
     day = _DAY.match(info.file_name)
     if day is None:
@@ -109,14 +110,14 @@ def _path_of(info: SessionInfo, folder: Path) -> Path:
 
 
 def _safe(name: str) -> str:
-    """A name from the archive, if it is that of a file and leads to no other folder. Raises `MonocontextError`."""
+    """The same name. Raises `MonocontextError` unless it is a plain file name, which leads to no other folder."""
     if not re.fullmatch(r"[\w.-]+", name) or name.startswith("."):
-        raise MonocontextError(f"the session was not written: {name!r} is not a name for a file here")
+        raise MonocontextError(f"the session was not written: {name!r} is not a plain file name")
     return name
 
 
 def _path_mapper(folders: Mapping[str, str]) -> Callable[[str], str]:
-    """A function that replaces directories by others in a text, as they are and as they are in JSON."""
+    """A function that replaces directories by others in a text, in plain and in JSON-escaped form."""
     pairs = [(old, new) for old, new in folders.items() if old.strip("/\\") and old != new]
     forms = {form(old): form(new) for old, new in pairs for form in (str, lambda text: json.dumps(text)[1:-1])}
     if not forms:
@@ -127,7 +128,7 @@ def _path_mapper(folders: Mapping[str, str]) -> Callable[[str], str]:
 
 
 def _change(value: Any, change: Callable[[str], str]) -> Any:
-    """A value of JSON with all its strings changed, but for signed thinking."""
+    """A JSON value with `change` applied to each string, except in signed thinking."""
     if isinstance(value, list):
         return [_change(item, change) for item in value]
     if isinstance(value, dict) and not (value.get("signature") and "thinking" in str(value.get("type"))):
@@ -136,7 +137,7 @@ def _change(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def _write(path: Path, records: list[Record], change: Callable[[str], str]) -> bool:
-    """Write a session's file and its outputs. False if the file there already has all records of the archive."""
+    """Write a session's file and its tool outputs. Returns False if the file already has all records, and is kept."""
     records = [_change(record, change) for record in records]
     own_records = [record for record in records if record.get("type") not in (claude_code.TOOL_OUTPUT, "unreadable")]
     archived = ids_of(own_records)
@@ -145,7 +146,7 @@ def _write(path: Path, records: list[Record], change: Callable[[str], str]) -> b
         if ids >= set(archived):
             return False
         if not ids <= set(archived):
-            raise MonocontextError(f"{path} has turns that the archived session lacks: upload it, and both are kept")
+            raise MonocontextError(f"{path} has turns that the archived session lacks: upload it to keep both")
     files = {path: b"".join(dumps(record) + b"\n" for record in own_records)}
     for record in [record for record in records if record.get("type") == claude_code.TOOL_OUTPUT]:
         name = _safe(str(record.get("uuid")).removeprefix(f"{claude_code.TOOL_OUTPUT}-"))

@@ -57,10 +57,10 @@ class TurnMaker(ABC):
 
     @abstractmethod
     def _turns(self, record: Record) -> list[Turn]:
-        """The turns of the next record that could be read."""
+        """The turns of the next readable record."""
 
     def _turn(self, role: str, kind: Kind, text: str, *, tool: str = "", marks: tuple[str, ...] = ()) -> list[Turn]:
-        """The next turn, of the record that is read; none for a blank text."""
+        """The next turn of the current record, as a list of one; empty for a blank text."""
         if not text.strip():
             return []
         self.n += 1
@@ -85,14 +85,14 @@ class TurnMaker(ABC):
 
 
 class SessionReader(ABC):
-    """Finds and reads the sessions of one agent; by default files of JSON lines, which the user names."""
+    """Finds and reads the sessions of one agent. By default finds none, and reads files of JSON lines."""
 
     agent: str
     maker: type[TurnMaker]  # makes the turns of the session whose id it takes
 
     @abstractmethod
     def session_id(self, path: Path) -> str:
-        """The id of the session in a file. Raises `InvalidText` if the file is no session, `OSError`."""
+        """The id of the session in a file. Raises `OSError`, and `InvalidText` if the file is not a session."""
 
     def file(self, path: Path) -> SessionFile:
         """The session in a file. Raises as `session_id`."""
@@ -100,7 +100,7 @@ class SessionReader(ABC):
         return SessionFile(path, name, self.agent, path.stat().st_mtime)
 
     def files(self, paths: Iterable[Path]) -> Iterator[SessionFile]:
-        """The sessions in files, but for files that vanish or hold none. An unreadable one raises when it is used."""
+        """Yield the sessions in files that exist and hold one. An unreadable file raises an error when it is used."""
         for path in paths:
             try:
                 yield self.file(path)
@@ -114,7 +114,7 @@ class SessionReader(ABC):
         return iter(())
 
     def below(self, file: SessionFile) -> Iterator[SessionFile]:
-        """The sessions of a session's subagents, wherever its file is."""
+        """The sessions of a session's subagents."""
         return self.files(sorted(file.path.with_suffix("").glob("subagents/**/agent-*.jsonl")))
 
     def lines(self, path: Path) -> Iterator[RecordLine]:
@@ -123,7 +123,7 @@ class SessionReader(ABC):
 
 
 def text_of(content: Any) -> str:
-    """The text of a message's content, which is a string or a list of blocks. A picture is shown as its type."""
+    """The text of a message's content, which is a string or a list of blocks. A picture is replaced by its type."""
     if isinstance(content, dict):
         content = [content]
     if not isinstance(content, list):
@@ -140,7 +140,7 @@ def text_of(content: Any) -> str:
 
 
 def as_text(value: Any) -> str:
-    """Text for a tool's arguments: a string as it is, anything else as JSON."""
+    """A tool's arguments as text: a string unchanged, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -69,8 +69,8 @@ def discover_sessions(agent: str | None = None) -> list[SessionFile]:
 
 
 def find_sessions(name: str, agent: str | None = None) -> list[SessionFile]:
-    """The sessions that `name` means: the path of a file, or the beginning of an id, then with those of its subagents.
-    `agent`: search only those of this agent. Raises `NotFound`, and `InvalidText` for a file that is no session."""
+    """The session in the file `name`, or the session whose id begins with `name` and those of its subagents.
+    `agent`: only search sessions of this agent. Raises `NotFound`, and `InvalidText` for a file that is no session."""
     if os.path.isfile(name):
         return [recognize_session(Path(name), agent)]
     if os.sep in name or name.endswith((".jsonl", ".jsonl.zst")):
@@ -80,12 +80,12 @@ def find_sessions(name: str, agent: str | None = None) -> list[SessionFile]:
     if not results:
         raise NotFound(f"no session {name!r} on this machine: give its id, or the beginning of it")
     if len(mains) > 1:
-        raise NotFound(f"{len(mains)} ids begin with {name!r}, give more of one: {', '.join(sorted(mains)[:3])}...")
+        raise NotFound(f"{len(mains)} session ids begin with {name!r}: give more of one, such as {min(mains)}")
     return results
 
 
 def recognize_session(path: Path, agent: str | None = None) -> SessionFile:
-    """The session in a file, whose agent the content shows. Raises `OSError`, or `InvalidText` if it is no session."""
+    """The session in a file, by default of the agent that its records show. Raises `OSError`, and `InvalidText`."""
     return SESSION_READERS[agent or _recognize_agent(path)].file(path)
 
 
@@ -106,7 +106,7 @@ def _recognize_agent(path: Path) -> str:
             return ClaudeCode.agent
         if _is_message(record):
             return Chat.agent
-    return ClaudeCode.agent  # archived as JSON lines of unknown type
+    return ClaudeCode.agent  # records of unknown types are archived as they are
 
 
 def _is_message(record: Record) -> bool:

@@ -1,7 +1,7 @@
 """Read the records of a transcript file in bounded memory.
 
 A line that is not a JSON object becomes a record of type `unreadable` with its text. A crash, a killed agent or a shell
-may leave NULs around a record, several records on a line, also behind one that broke off, or UTF-16 within UTF-8.
+may leave NULs around a record, several records on a line, a whole record after one that broke off, or lines in UTF-16.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class RecordLine:
 
 
 def read_lines(path: Path) -> Iterator[RecordLine]:
-    """The records in a `.jsonl` or `.jsonl.zst` file, in UTF-8 or UTF-16, without blank lines. Raises `OSError`."""
+    """Yield the records in a `.jsonl` or `.jsonl.zst` file, in UTF-8 or UTF-16. Raises `OSError`."""
     with open_file(path) as file:
         head = file.read(4)
         file.seek(0)
@@ -71,9 +71,9 @@ def dumps(record: Record) -> bytes:
 
 
 def ids_of(records: Iterable[Record]) -> list[str]:
-    """Ids that tell records apart, in order: the `uuid`, else the time and the type, else the digest of a message of a
-    chat; the second of two equal ids ends in `#2`. They do not depend on content, which redaction and another clone
-    change. Other records, such as settings of the agent, have no id."""
+    """The ids of records, in order: the `uuid`, else the time and the type, else the digest of a chat message; of equal
+    ids, the second ends in `#2`. Only a digest depends on content, which redaction and another clone change. Other
+    records, such as settings of the agent, have no id."""
     counts, results = Counter[str](), list[str]()
     for name in filter(None, map(_id_of, records)):
         counts[name] += 1
@@ -98,7 +98,7 @@ def _unreadable(number: int, text: str, problem: str, is_tail: bool = False) -> 
 
 
 def _parse_line(number: int, data: bytes) -> Iterator[RecordLine]:
-    """The records of a line, and the text between them, if it is damaged, as `unreadable` ones."""
+    """Yield the records of a line. In a damaged line, text between records becomes `unreadable` records."""
     try:
         items, problem = [json.loads(data)], ""
     except (ValueError, RecursionError) as error:
@@ -107,7 +107,7 @@ def _parse_line(number: int, data: bytes) -> Iterator[RecordLine]:
         if problem and isinstance(item, str):
             yield _unreadable(number, item, problem, index == len(items) - 1 and not data.endswith(b"\n"))
         elif not isinstance(item, dict):
-            yield _unreadable(number, _decode(data), f"JSON, but a {type(item).__name__} and no object")
+            yield _unreadable(number, _decode(data), f"JSON, but a {type(item).__name__} and not an object")
         elif _is_too_deep(item):
             yield _unreadable(number, dumps(item).decode(), f"nested deeper than {_MOST_LEVELS} levels")
         else:
@@ -115,7 +115,7 @@ def _parse_line(number: int, data: bytes) -> Iterator[RecordLine]:
 
 
 def _records_in(text: str) -> Iterator[Record | str]:
-    """The records in a damaged line in order, and the text between them, with runs of NULs as their number."""
+    """Yield the records in a damaged line and the text between them. `[3 NULs]` stands for a run of NULs."""
     offset = _skip(text, 0)
     while offset < len(text):
         record, end = _record_at(text, offset)
@@ -142,7 +142,7 @@ def _record_at(text: str, offset: int) -> tuple[Record | None, int]:
 
 
 def _is_whole(text: str, offset: int) -> bool:
-    """Whether a record begins here that looks like a line that agents write; objects within a record do not count."""
+    """Whether a record of an agent begins at `offset`; an object within a record does not count."""
     record, end = _record_at(text, offset)
     if record is None or "type" not in record or {"timestamp", "uuid", "sessionId", "payload"}.isdisjoint(record):
         return False
@@ -172,7 +172,7 @@ def _is_too_deep(value: Any) -> bool:
 
 
 def _lines_in(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
-    """The lines of a file, each with its size in bytes; of one longer than `MOST_LINE_BYTES` the beginning."""
+    """Yield each line with its size in bytes; of a line longer than `MOST_LINE_BYTES` only the beginning."""
     line, size = bytearray(), 0
     for piece in pieces:
         for part in io.BytesIO(piece):

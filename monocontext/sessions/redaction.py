@@ -1,7 +1,7 @@
 """Remove secrets from records, before anything leaves this machine.
 
 The strings of a parsed record are searched, not its JSON, where escapes would hide a secret. Fields that tie records
-to each other (ids, signatures of thinking) are unchanged in their own places only.
+to each other (ids, signatures of thinking) stay unchanged, but only where agents write them.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class Finding:
 
 
 class Redactor:
-    """Takes secrets out of the records of one session, and notes them. Not safe for use by several threads."""
+    """Takes secrets out of the records of one session, and lists them in `findings`. Not safe for threads."""
 
     def __init__(self, patterns: Iterable[str] = (), *, enabled: bool = True) -> None:
-        """`patterns`: regular expressions for the user's own kinds of secrets. Raises `MonocontextError`."""
+        """`patterns`: regular expressions for the user's own secrets. Raises `MonocontextError` for an invalid one."""
         self.enabled = enabled
         self.findings: list[Finding] = []
         try:
@@ -74,7 +74,7 @@ class Redactor:
         return "".join([*parts, text[done:]])
 
     def _clean_fields(self, fields: Record, line: int, path: _Path) -> Record:
-        """An object without its secrets. The name of a field may be one, and may say that its value is one."""
+        """An object without its secrets. A field's name may be a secret itself, or say that the value is one."""
         unchanged, seal, count_before = _UNCHANGED.get(path, frozenset()), "", len(self.findings)
         if path[:2] == ("message", "content") and len(path) == 3 and isinstance(path[2], int):
             seal = _SEALS.get(str(fields.get("type")), "")
@@ -96,7 +96,7 @@ class Redactor:
         return fields if fields.get(seal) and len(self.findings) == count_before else results
 
     def _clean_value(self, name: str, value: Any, line: int, path: _Path) -> Any:
-        """A value without its secrets, given the name of its field; the items of a list share it."""
+        """The value of a field without its secrets. `name` is the field's, also for the items of a list."""
         if isinstance(value, dict):
             return self._clean_fields(value, line, path)
         if isinstance(value, list):
@@ -112,7 +112,7 @@ class Redactor:
         return self.text(value, line, where) if isinstance(value, str) else value
 
     def _clean_list(self, name: str, items: list[Any], line: int, path: _Path) -> list[Any]:
-        """The items of a list without their secrets. In a command or a pair, one item may say that the next is one."""
+        """The items of a list without their secrets. In a command or a pair, one may say that the next is a secret."""
         results = [self._clean_value(name, item, line, (*path, i)) for i, item in enumerate(items)]
         if not all(isinstance(item, str) for item in items):
             return results
@@ -133,7 +133,7 @@ class Redactor:
 
 
 def _describe_picture(fields: Record, name: str) -> str:
-    """The type and size of the base64 in a field, to stand in its place; empty if it holds none."""
+    """A text such as `[picture: image/png, 9,000 bytes]` to replace base64 in a field; empty if the field has none."""
     data, is_result = fields[name], name == "result" and fields.get("type") == "image_generation_call"
     if not isinstance(data, str) or len(data) <= _MOST_INLINE:
         return ""

@@ -1,4 +1,4 @@
-"""Patterns for web addresses that let their bearer in: webhooks, signed links, passwords in URLs. Only data.
+"""Patterns for URLs that hold a secret: webhooks, signed links, passwords. Only data.
 
 In the examples `SECRET` is 20 letters and digits, and `HEX` is 32 hexadecimal digits.
 """

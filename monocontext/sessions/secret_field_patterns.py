@@ -1,4 +1,4 @@
-"""Patterns for what stands around the name of a secret and for each form of its value. Only data.
+"""Patterns for the text around the name of a secret, and for each form of its value. Only data.
 
 Patterns are verbose: blanks in them do not count. `<margin>` stands for what a diff or a listing puts before a line.
 """

@@ -62,7 +62,7 @@ class _Field:
 
 
 def _read_field(text: str, start: int, stop: int) -> _Field | None:
-    """The name around the word from `start` to `stop`; None if there is no name there, or none of a secret."""
+    """The field whose name has the word from `start` to `stop`; None if the name is not that of a secret."""
     word = text[start:stop]
     after = patterns.AFTER_WORD.regex.match(text, stop)
     if after is None:
@@ -109,7 +109,7 @@ def _find_in_pair(field: _Field) -> list[Span] | None:
 
 
 def _secret_in(match: re.Match[str] | None, field: _Field) -> list[Span]:
-    """The span of the value in a match, if it looks like a secret: its form alone does not make it one."""
+    """The span of the value in a match, as a list; empty if there is no match, or if the value does not look secret."""
     return [match.span("value")] if match and is_secret(match["value"], field.strength, is_sure=False) else []
 
 
@@ -177,7 +177,7 @@ def _find_on_lines(field: _Field) -> list[Span] | None:
 
 
 def _find_bare(field: _Field) -> list[Span]:
-    """`token=value` in a file of settings, a command, a URL or prose. Knows every form, so it is the last to try."""
+    """`token=value` in a file of settings, a command, a URL or prose. Accepts every form, so it comes last."""
     match = patterns.BARE.regex.match(field.text, field.value_start)
     if not match:
         return []
@@ -195,7 +195,7 @@ _FINDERS: tuple[Finder, ...] = (_find_quoted, _find_listed, _find_in_prose, _fin
 
 
 def _is_bare_secret(value: str, field: _Field, fills_line: bool) -> bool:
-    """Whether a value without quotes is a secret. Much depends on where it is: `TOKEN=users` is one, `token: users` not."""
+    """Whether a value without quotes is a secret, which its place decides too: `TOKEN=users`, not `token: users`."""
     is_connection = field.before == ";" and "://" not in field.text[max(0, field.name_start - 300) : field.name_start]
     is_parameter = field.before in ("?", "&", ";", "#") and not is_connection  # of a URL
     is_variable = field.is_tight and field.is_upper  # of an environment
@@ -212,7 +212,7 @@ def _is_bare_secret(value: str, field: _Field, fills_line: bool) -> bool:
 
 
 def _fills_line(field: _Field, end: int) -> bool:
-    """Whether the line of a name and its value, which ends at `end`, has nothing else, as in a file of settings."""
+    """Whether a name and its value, which ends at `end`, are alone on their line, as in a file of settings."""
     line_start = field.text.rfind("\n", max(0, field.name_start - 200), field.name_start) + 1
     head = field.text[max(line_start, field.name_start - 100) : field.name_start]
     following = field.text[end : end + 2]
@@ -221,7 +221,7 @@ def _fills_line(field: _Field, end: int) -> bool:
 
 
 def _cut_off_next(value: str, field: _Field, fills_line: bool) -> str:
-    """A value up to what separates it from the next one."""
+    """A value without the next parameter, command or tag, which may follow without a blank."""
     if field.before == ";":
         return re.split(r"[;)<>\]\\]", value)[0]
     if field.before in ("?", "&", "#"):
@@ -230,5 +230,5 @@ def _cut_off_next(value: str, field: _Field, fills_line: bool) -> str:
 
 
 def _without_end(value: str) -> str:
-    """A value without the signs of a sentence, a program or Markdown behind it."""
+    """A value without the punctuation at its end, of a sentence, a program or Markdown."""
     return value.rstrip(",;.\\)}]").removesuffix("**")

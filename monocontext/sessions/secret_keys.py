@@ -1,4 +1,4 @@
-"""Find private keys in a text, also without first or last line, numbered, quoted or in a diff. Does no I/O."""
+"""Find private keys in a text, even without a first or last line, numbered, quoted or in a diff. Does no I/O."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def find_private_keys(text: str) -> Iterator[tuple[int, int]]:
 
 
 def match_bare_key(text: str, offset: int) -> tuple[int, int] | None:
-    """The span of a private key in base64, DER or OpenSSH, that begins at `offset` without a first line; else None."""
+    """The span of a private key at `offset`, base64 of DER or OpenSSH without its first line; None if there is none."""
     if not _DER_KEY.match(text, offset) or not (run := _KEY_RUN.match(text, offset)):
         return None
     newline = text.find("\n", run.end(), run.end() + 8)
@@ -54,7 +54,7 @@ def match_bare_key(text: str, offset: int) -> tuple[int, int] | None:
 
 
 def _find_body_end(text: str, start: int) -> int | None:
-    """The end of the base64 that begins at `start`, after a first line; None if there is none."""
+    """The end of the base64 of a key that begins at `start`, after the first line; None if there is no base64."""
     length, stop, begin = 0, start, start
     while begin <= len(text) and begin - start < _KEY_CHARACTERS:
         end = text.find("\n", begin)
@@ -75,7 +75,7 @@ def _find_body_end(text: str, start: int) -> int | None:
 
 
 def _find_body_start(text: str, stop: int, least: int) -> int | None:
-    """The beginning of the base64 that ends at `stop`, before a last line, and not before `least`; else None."""
+    """The start, at or after `least`, of the base64 of a key before the last line at `stop`; None if there is none."""
     length, start, end = 0, stop, text.rfind("\n", least, stop)
     while end > least and stop - end < _KEY_CHARACTERS:
         begin = max(text.rfind("\n", least, end) + 1, least)

@@ -1,4 +1,4 @@
-"""Patterns for secrets that the words around them give away, such as headers and commands. Only data.
+"""Patterns for secrets that are recognised by the words around them, in headers and commands. Only data.
 
 Patterns are verbose: blanks in them do not count. `<WORD>` and the like stand for the parts in `_PARTS`.
 """
@@ -27,7 +27,7 @@ _PARTS = {
 
 
 class Phrase(NamedTuple):
-    """Words, and the pattern of the text around them. Its group `secret` is the secret; a `rest` must look random."""
+    """A pattern for a text with certain words. Its group `secret` is the secret; a group `rest` must look random."""
 
     words: tuple[str, ...]  # in lower case, but found in any; the pattern is tried where one of them begins
     example: str  # a text that the pattern matches from one of the words on, with `SECRET` for the secret

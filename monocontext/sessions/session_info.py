@@ -1,4 +1,4 @@
-"""Write and read the one object of a session: its description, then its records as JSON lines, each compressed by zstd.
+"""Write and read the object of a session: a description, then the records as JSON lines, both compressed by zstd.
 
     sessions/<project>/<session>[/subagents/agent-x].jsonl.zst    a session: `zstd -d` shows both, the description first
     texts/<project>/...                                           the turns of all of them: a `Monocontext`
@@ -61,7 +61,7 @@ class SessionInfo:
 
 
 def pack(info: SessionInfo, lines: Sequence[bytes]) -> bytes:
-    """The object of a session. `lines`: its records as JSON, without newlines."""
+    """The bytes of a session's object. `lines`: the records as JSON, without newlines."""
     compressor = zstandard.ZstdCompressor(level=9)
     head = json.dumps({"type": "monocontext", "format": _FORMAT, **asdict(info)}).encode()
     return compressor.compress(head + b"\n") + compressor.compress(b"".join(line + b"\n" for line in lines))
@@ -93,7 +93,7 @@ def read_session(store: Store, key: str) -> tuple[SessionInfo, list[bytes], str]
             if len(text) > _MOST_BYTES:
                 raise DamagedData(f"{name} holds more than {_MOST_BYTES:,} bytes, the limit of a session")
     except zstandard.ZstdError as error:
-        raise DamagedData(f"{name} cannot be decompressed: {error}; remove it, then upload the session") from None
+        raise DamagedData(f"{name} cannot be decompressed: {error}: remove it, then upload the session") from None
     head, *lines = bytes(text).split(b"\n")
     info = _parse(head, name)
     if not lines or lines.pop():
@@ -112,7 +112,8 @@ def _parse(line: bytes, where: str) -> SessionInfo:
     try:
         result = json.loads(line)
         if (version := result["format"]) > _FORMAT:
-            raise UnsupportedFormat(f"{where}: format {version}, this version reads {_FORMAT}: upgrade monocontext")
+            problem = f"has format {version}, this version reads formats up to {_FORMAT}: upgrade monocontext"
+            raise UnsupportedFormat(f"{where}: {problem}")
         fields: dict[str, Any] = {name: result[name] for name in SessionInfo.__slots__ if name in result}
         fields |= {name: tuple(fields[name]) for name in ("users", "tools")}
         return SessionInfo(**fields)
@@ -149,6 +150,6 @@ def session_key(project: str, session_id: str) -> str:
 
 
 def session_of(path: str) -> str:
-    """The id of the session with this end of a key: the inverse of `session_key`; empty for any other object."""
+    """The id of the session whose key ends in `path`, after the project; empty if `path` is not that of a session."""
     stem = path.removesuffix(ENDING)
     return "/".join(name_of(part) for part in stem.split("/")) if stem != path else ""

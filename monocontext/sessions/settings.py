@@ -83,7 +83,7 @@ def add_hooks(settings: Settings, agent: AgentSettings, options: Sequence[str]) 
 
 
 def remove_hooks(settings: Settings) -> Settings:
-    """The settings without our hooks. Raises `MonocontextError` for `hooks` in an unknown form."""
+    """The settings without our hooks. Raises `MonocontextError` if `hooks` is not an object of lists."""
     hooks = settings.get("hooks", {})
     if not isinstance(hooks, dict) or not all(isinstance(groups, list) for groups in hooks.values()):
         raise MonocontextError("`hooks` in the settings must be an object with a list for each event: correct it first")

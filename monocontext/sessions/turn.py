@@ -1,4 +1,4 @@
-"""Define a turn of a session, write turns as text and parse them, and select those in a span of time. Does no I/O.
+"""Define the turn of a session, write turns as text and parse them, and select turns by time. Does no I/O.
 
     [Turn 12 - ASSISTANT] 2026-02-14T10:00:03.000Z tool_use Bash
     {"command": "make test"}
@@ -43,7 +43,7 @@ class Turn:
         return f"{self.session_id}:{self.n}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields that DeepRecurse's functions return, and three more: `kind`, `tool`, `id`."""
+        """The turn as a dict: the fields that DeepRecurse's functions return, and `kind`, `tool` and `id`."""
         return {
             "turn_number": self.n, "role": self.role, "content": self.text, "timestamp": self.ts,
             "session_id": self.session_id, "kind": self.kind, "tool": self.tool, "id": self.id}  # fmt: skip
@@ -61,12 +61,12 @@ def render(turns: Iterable[Turn]) -> str:
 
 
 def shield(text: str) -> str:
-    """Text of which no line looks like the head of a turn or session."""
+    """A text with one more space before each line that looks like the heading of a turn or session."""
     return _LIKE_HEAD.sub(r" \1", text.replace("\r\n", "\n"))
 
 
 def parse(text: str, session_id: str) -> Iterator[Turn]:
-    """The turns of a rendered text."""
+    """Yield the turns in a text that `render` returned."""
     result = list(_HEAD.finditer(text))
     ends = [head.start() for head in result[1:]] + [len(text)]
     for head, end in zip(result, ends, strict=True):
@@ -77,14 +77,14 @@ def parse(text: str, session_id: str) -> Iterator[Turn]:
 
 
 def span_of(since: Any, until: Any) -> Span:
-    """The span between two times; None is no limit. Raises `MonocontextError` for anything else."""
+    """The span between two times, None for no limit. Raises `MonocontextError` for what is not a time."""
     first = ALWAYS[0] if since is None else _seconds(since)
     is_day = not isinstance(until, int | float) and len(str(until)) == len("2026-02-14")  # also a `datetime.date`
     return first, ALWAYS[1] if until is None else _seconds(until) + 86_399.999999 * is_day
 
 
 def _seconds(when: Any) -> float:
-    """Seconds since 1970 of a time; for a date of its beginning. Raises `MonocontextError`."""
+    """A time in seconds since 1970; a date means its first moment. Raises `MonocontextError`."""
     seconds = float(when) if isinstance(when, int | float) else seconds_of(str(when))
     if seconds is None:
         raise MonocontextError(f"expected a time such as 2026-02-14 or 2026-02-14T10:00:00Z, not {when!r}")
@@ -92,7 +92,7 @@ def _seconds(when: Any) -> float:
 
 
 def seconds_of(ts: str) -> float | None:
-    """Seconds since 1970 of a time in ISO 8601; None for any other text. A time without a zone is UTC."""
+    """A time in ISO 8601 as seconds since 1970; None for any other text. A time without a zone is UTC."""
     try:
         when = datetime.fromisoformat(ts)
         return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
@@ -101,7 +101,7 @@ def seconds_of(ts: str) -> float | None:
 
 
 def touches(started: str, ended: str, span: Span) -> bool:
-    """Whether a part that began and ended at these times may be within a span; a part without times always may."""
+    """Whether a session that began and ended at these times may have turns in a span; True if a time is missing."""
     first, last = seconds_of(started), seconds_of(ended)
     return first is None or last is None or (first <= span[1] and last >= span[0])
 

@@ -1,6 +1,6 @@
 """Upload a session of this machine: all its records without secrets, as one object, by a conditional PUT.
 
-The archive keeps the longer of two copies; of two that went on in different ways, the shorter one is `<id>.2`.
+Of two copies, the archive keeps the longer one; if they went on in different ways, it keeps the shorter as `<id>.2`.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ def upload_session(
     dry_run: bool = False,
     is_open: bool = False,
 ) -> Uploaded:
-    """Upload a session. Uploading it again does nothing (1 HEAD, 1 GET).
+    """Upload a session, unless the archive has all of it (then 1 HEAD, 1 GET).
 
-    `project`: by default that of the directory the agent worked in. `user`: `name@machine`, kept with the session.
+    `project`: by default that of the agent's directory. `user`: `name@machine`, kept with the session.
     `patterns`: regular expressions of more secrets. `is_open`: the agent is still writing; an incomplete last line is
     left for the next upload. Cost: 1 HEAD, 1 GET of 4 KiB, 1 PUT; if it differs from what another machine has uploaded,
     also 1 LIST, and 1 GET of each copy. Raises `OSError` and `InvalidText` for the file, `InvalidUrl` and
@@ -208,7 +208,7 @@ def _redacted(
 
 
 def _store(store: Store, project: str, session_id: str, new: _Copy) -> Uploaded:
-    """Store a copy under the session's id or a further one of it, unless the archive has as much."""
+    """Store a copy under the session's id, or under a further id if it differs, unless the archive has all of it."""
     key = session_key(project, session_id)
     for _ in range(_ATTEMPTS):
         with suppress(AlreadyExists, NotFound, ContextChanged):  # another machine was faster: look again
@@ -220,11 +220,11 @@ def _store(store: Store, project: str, session_id: str, new: _Copy) -> Uploaded:
                 return _Copies(store, project, session_id).add(new)
             is_longer = len(new.ids) > info.identities or new.count > info.records
             return _put(store, project, session_id, new, before) if is_longer else Uploaded(session_id, project)
-    raise MonocontextError(f"{store.url}: {session_id}: others wrote it during {_ATTEMPTS} attempts: try again")
+    raise MonocontextError(f"{store.url}: others wrote session {session_id} during {_ATTEMPTS} attempts: try again")
 
 
 class _Copies:
-    """The copies of a session in the archive that went on in different ways, by their ids (1 LIST, 1 GET of each).
+    """The copies of a session in the archive, which went on in different ways, by their ids (1 LIST, 1 GET per copy).
 
     A copy's records are removed only after a copy with these and more is stored, or, under the session's own id, an
     equal one under another id. So no record is lost, whatever machines do at once or leave undone.
@@ -263,11 +263,11 @@ class _Copies:
         return report
 
     def _further_id(self, copy: _Copy) -> str:
-        """The first further id that is free, or has a part of these records."""
+        """The first further id that is free, or whose copy holds only some of the records of `copy`."""
         for name in self._further:
             if name not in self._copies or set(self._copies[name].ids) < set(copy.ids):
                 return name
-        raise MonocontextError(f"{self._store.url}: {_MOST_COPIES} copies of {self._session_id} differ: remove one")
+        raise MonocontextError(f"{self._store.url}: {self._session_id} has {_MOST_COPIES} different copies: remove one")
 
     def _put(self, name: str, copy: _Copy) -> Uploaded:
         before = self._copies.get(name)
@@ -303,7 +303,7 @@ def _put(store: Store, project: str, name: str, copy: _Copy, before: tuple[Sessi
 
 
 def _read_stored(store: Store, key: str) -> tuple[SessionInfo, str] | None:
-    """The description under a key and its ETag (1 HEAD, 1 GET); None if there is none."""
+    """The description of the session under a key and its ETag (1 HEAD, 1 GET); None if there is no session."""
     with suppress(NotFound):
         head = store.head(key)
         return read_info(store, key, head.size_bytes, head.etag)

@@ -145,7 +145,7 @@ class Bucket:
 
 
 def _requested_span(range_header: str, size_bytes: int) -> tuple[int, int] | None:
-    """The bytes [start, stop) that a Range header requests, all without one; `None` if the object has none of them."""
+    """The bytes [start, stop) that a Range header requests, all for no header; `None` if none of them exist."""
     match = _RANGE.fullmatch(range_header)
     if not match or match[0] == "bytes=-":
         return 0, size_bytes

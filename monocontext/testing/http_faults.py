@@ -160,7 +160,7 @@ def error_reply(
 
 
 def refuse(status: int, code: str, headers: Mapping[str, str] | None = None) -> HttpFault:
-    """An error in XML as S3 sends it, instead of carrying out the request."""
+    """The request is not carried out, and the reply is an error in XML as S3 sends it."""
     return HttpFault(f"{status} {code}", instead=error_reply(status, code, headers=headers))
 
 

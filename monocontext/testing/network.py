@@ -65,7 +65,7 @@ PROFILES = {
 def profile(name: str) -> Profile:
     """The profile with this name. Raises `ValueError`, whose message lists all names."""
     if name not in PROFILES:
-        raise ValueError(f"unknown profile {name!r}; the profiles are {', '.join(PROFILES)}")
+        raise ValueError(f"no profile {name!r}: choose from {', '.join(PROFILES)}")
     return PROFILES[name]
 
 

@@ -78,7 +78,7 @@ async def resources(client: Client) -> None:
     assert "next range: start=" in head
     assert await client.resource("monocontext://logs/100/150") == TEXT[100:150]
     assert await client.resource("monocontext://all%2Fdeep%2Ftiny/0/4") == "tiny"
-    for uri, why in (("nope/0/1", "no context 'nope' is served here"), ("logs/soon/1", "a range is START/STOP")):
+    for uri, why in (("nope/0/1", "no context 'nope' is served here"), ("logs/soon/1", "a range must be START/STOP")):
         try:
             told = await client.resource(f"monocontext://{uri}")
         except MCPError as error:

@@ -170,7 +170,7 @@ def test_a_session_with_too_many_rivals_stops_no_other(
         session.write(projects / "-home-dev-proj")
     background_upload.upload_missing(job(tmp_path / "a", event="session-start"))
     said = capsys.readouterr().out
-    assert ("left out: " in said, ": 1 copies of" in said) == (True, True)
+    assert ("left out: " in said, " has 1 different copies" in said) == (True, True)
     assert stored(tmp_path / "a") == [session_id(1), session_id(2)]
 
 

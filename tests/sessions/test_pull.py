@@ -148,7 +148,7 @@ def test_what_cannot_be_pulled_is_one_line(team: Team, tmp_path: Path) -> None:
     ben = team.be("ben")
     other = clone(tmp_path / "other", "https://github.com/acme/web.git")
     for given, into, error, why in (
-        (session.session_id, other, MonocontextError, "of project github.com-acme-api, and .* of github.com-acme-web"),
+        (session.session_id, other, MonocontextError, "of project github.com-acme-api, but .* of github.com-acme-web"),
         (None, other, NotFound, "no sessions of project 'github.com-acme-web'"),
         ("zzz", ben, NotFound, "no session 'zzz'"),
     ):
@@ -157,7 +157,7 @@ def test_what_cannot_be_pulled_is_one_line(team: Team, tmp_path: Path) -> None:
         assert "\n" not in str(raised.value)
     (chat := tmp_path / "chat.jsonl").write_text('{"role": "user", "content": "Hello"}\n')
     report = upload_session(team.archive.store, recognize_session(chat), project="github.com-acme-api")
-    with pytest.raises(MonocontextError, match="which cannot be resumed"):
+    with pytest.raises(MonocontextError, match="only claude-code and codex sessions can be resumed"):
         pull_session(team.archive, report.session_id, ben)
     pulled = pull_session(team.archive, session.session_id, other, "github.com-acme-api")
     assert pulled.folder == other, "a project that somebody names is enough"

@@ -99,12 +99,12 @@ def test_what_opening_costs(tmp_path: Path) -> None:
 
 def test_projects_are_named_or_refused(tmp_path: Path) -> None:
     store = open_store(tmp_path / "a")
-    with pytest.raises(NotFound, match="0 projects, upload a session first"):
+    with pytest.raises(NotFound, match="0 projects: upload a session first"):
         open_project(store)
     upload_session(store, recognize_session(small(1, cwd="/x/one").write(tmp_path)))
     assert len(open_project(store)) > 0
     upload_session(store, recognize_session(small(2, cwd="/x/two").write(tmp_path)))
-    with pytest.raises(NotFound, match="sessions of 2 projects, pass one as project=: one, two"):
+    with pytest.raises(NotFound, match="sessions of 2 projects: pass as project= one of one, two"):
         open_project(store)
     with pytest.raises(NotFound, match="no sessions of project 'three'"):
         open_project(store, "three")
