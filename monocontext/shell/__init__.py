@@ -1,1 +1,1 @@
-"""A shell over texts: bashkit in a process without keys. Documents are read-only files; `/tmp` can be written."""
+"""A shell over texts: bashkit in a process without credentials. Documents are read-only files; `/tmp` is writable."""

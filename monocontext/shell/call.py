@@ -1,4 +1,4 @@
-"""One call of a command of ours: its arguments, its paths and what it writes; and what a command line wrote."""
+"""One call of one of our commands: its arguments, paths, input and output. `Output` is that of a command line."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ NOT_A_FILE = {"": "No such file or directory", "directory": "Is a directory"}  #
 _NO_VALUE = "=\0"  # marks `--color` without a value, since getopt lacks options with an optional one
 
 Command = Callable[["ShellCall"], Awaitable[int]]
-"""Answers a call and returns its exit code. Raises `LeftToShell`, or an error whose message is for the reader."""
+"""Answers a call and returns the exit code. Raises `LeftToShell`, or an error whose message the shell prints."""
 
 
 class LeftToShell(Exception):
-    """A call that bashkit's own command is to answer."""
+    """Leaves a call to bashkit's own command."""
 
 
 class ShellCall:
@@ -61,7 +61,7 @@ class ShellCall:
         return "/" + posixpath.normpath(posixpath.join(self.cwd, operand)).lstrip("/")
 
     def locate(self, path: str) -> tuple[TextFiles, str] | None:
-        """The files of the text that a path is in, and the path in it; None for other paths."""
+        """The files of the text that a path belongs to, and the path in them; None for any other path."""
         folders = [folder for folder in self.texts if path == folder or path.startswith(folder + "/")]
         folder = max(folders, key=len, default="")
         return (self.texts[folder], path.removeprefix(folder) or "/") if folder else None
@@ -73,7 +73,7 @@ class ShellCall:
         return (location[0], record) if location and record is not None else None
 
     async def check_kind(self, operand: str) -> str:
-        """What an operand is: `directory`, another kind of file, or empty if it is missing. Complains of no files."""
+        """What an operand is: `directory`, another kind of file, or empty if missing. Complains if it is not a file."""
         path = self.path(operand)
         kind = str(self.files.stat(path)["file_type"]) if self.files.exists(path) else ""
         if kind in NOT_A_FILE:
@@ -95,7 +95,7 @@ class ShellCall:
             await self.flush()
 
     async def flush(self) -> None:
-        """Write what is buffered. Raises `BrokenPipeError` if nobody reads on."""
+        """Write what is buffered. Raises `BrokenPipeError` if the reader has closed the pipe."""
         data = self._buffer.getvalue().encode(errors="surrogateescape")
         self._buffer = io.StringIO()
         await self._write_bytes(data)
@@ -104,7 +104,7 @@ class ShellCall:
         await self._write_error(f"{self.name}: {message}\n".encode(errors="surrogateescape"))
 
     async def run_plain(self, bash: Any) -> int:
-        """Let bashkit's own command answer the call, in another shell, which loses ours of that name."""
+        """Run bashkit's own command in another shell, `bash`, which loses our command of that name."""
         bash.remove_builtin(self.name)
         bash.mount("/", self.files)
         bash.add_command("__input", self._read_input)
@@ -118,7 +118,7 @@ class ShellCall:
         return int(result.exit_code) or self.least_status
 
     def _quoted(self, word: str) -> str:
-        """A word for the other shell, which lacks the files of `<(...)` in this one."""
+        """A word, quoted for the other shell. There, a file that `<(...)` made in this shell is read by `__input`."""
         is_file = re.fullmatch(r"/dev/fd/\d+", word) and self.files.exists(word)
         return f"<(command __input {word})" if is_file else shlex.quote(word)
 

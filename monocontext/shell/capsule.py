@@ -1,7 +1,7 @@
 """Give bashkit a file system that is written in Python.
 
 `bashkit.FileSystem.from_capsule` takes a handle of version 1 of its C interface (`bashkit.FileSystem.v1`): a table of
-functions with structures of a fixed layout. The names below are those of that interface. Files can only be read here.
+functions with structures of a fixed layout. The names below are those of that interface. The files are read-only.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Entry(Structure):
 
 
 def _function(*arguments: Any) -> Any:
-    """The type of a function of the table that fails with an error."""
+    """The C type of a function of the table that may fail with an error."""
     return CFUNCTYPE(c_uint32, c_void_p, _Slice, *arguments, POINTER(_Error))
 
 
@@ -68,7 +68,7 @@ class _Handle(Structure):
 
 
 class Capsule:
-    """Lets bashkit read `files`, which may be replaced, by a Python capsule. It must live as long as that is used."""
+    """Lets bashkit read `files` through a Python capsule, `value`. The object must outlive each use of the capsule."""
 
     def __init__(self, files: TextFiles) -> None:
         self.files = files
@@ -89,7 +89,7 @@ class Capsule:
         self.value: Any = make(ctypes.addressof(self._handle), b"bashkit.FileSystem.v1", None)
 
     def _answering(self, work: Callable[[str, Any], None]) -> Callable[..., int]:
-        """A function of the table. An exception, which cannot pass through C, becomes the error of the call."""
+        """Make a function of the table. An exception, which cannot pass through C, becomes the error of the call."""
 
         def answer(_: int, path: _Slice, result: Any, error: Any) -> int:
             try:

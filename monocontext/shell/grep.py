@@ -14,7 +14,7 @@ from monocontext.shell.tree import TextFiles
 
 
 async def grep(call: ShellCall) -> int:
-    """Print the selected lines; returns 0 if there are any, else 1. Leaves stdin and files of no text to the shell."""
+    """Print the selected lines; returns 0 if there are any, else 1. Leaves stdin and other files to the shell."""
     query = GrepQuery(call)
     if not query.operands and (not query.is_recursive or (query.is_rg and await call.has_input())):
         raise LeftToShell
@@ -36,7 +36,7 @@ class _Target:
     root: str = ""
 
     def file_at(self, query: GrepQuery, character: int) -> ShownFile | None:
-        """The file that has a character; None if it is not to be searched."""
+        """The file that has a character of the text; None if that file is not to be searched."""
         path_and_record = self.files.path_at(character)
         if path_and_record is None:
             return None
@@ -49,7 +49,7 @@ class _Target:
 
 
 class _Search:
-    """The documents of a call, and what is printed of them."""
+    """The documents that a call searches, and the rows that it prints."""
 
     def __init__(self, call: ShellCall, query: GrepQuery) -> None:
         self._call, self._query = call, query
@@ -58,7 +58,7 @@ class _Search:
         self.has_selected = False  # whether a line was selected, once all rows are taken
 
     async def add(self, operand: str) -> None:
-        """Search what an operand names, or for an empty one the folder of the shell. Raises `LeftToShell`."""
+        """Add the documents that an operand names; an empty operand is the working folder. Raises `LeftToShell`."""
         call, query = self._call, self._query
         path, files_and_document = call.path(operand), call.document(operand)
         if files_and_document is not None:
@@ -83,7 +83,7 @@ class _Search:
                 self._add_folder(files, "/", f"{prefix}{name}/")
 
     def _add_document(self, operand: str, files: TextFiles, record: Document) -> None:
-        """Search a document together with the last target, if that has documents before it in the same text."""
+        """Add a document to the last target, if that has documents before it in the same text; else as a new target."""
         last = self._targets[-1] if self._targets else None
         documents = last.shown if last is not None and last.files is files else None
         if documents and record.number > next(reversed(documents)):
@@ -92,9 +92,9 @@ class _Search:
             self._targets.append(_Target(files, {record.number: (operand, record)}))
 
     def _add_folder(self, files: TextFiles, folder: str, prefix: str) -> None:
-        """Search the files of a folder, whose paths in it are shown after `prefix`."""
+        """Add the files of a folder. Their paths in the folder are shown after `prefix`."""
         query = self._query
-        # These need each name, and the counts of grep those of files without a match; else one search takes all.
+        # These options need each name, and `grep -c` also names files without a match. Else one search does it all.
         needs_names = query.has("invert-match", "include", "exclude", "exclude-dir", "glob", "type")
         if folder == "/" and not needs_names and (query.is_rg or not query.has("count")):
             self._targets.append(_Target(files, None, prefix))

@@ -1,4 +1,4 @@
-"""Read a call of `grep` or `rg`: its options, its pattern as Python has it, and the names of files that it selects."""
+"""Parse a call of `grep` or `rg`: its options, its pattern as one of `re`, and which files it selects by name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COMMON = {
     "o": "only-matching", "n": "line-number", "H": "with-filename", "m:": "max-count=", "A:": "after-context=",
     "B:": "before-context=", "C:": "context=",
 }  # fmt: skip
-"""Options of grep and rg by letter, with `:` and `=` if they take a value. The shell's own commands have the others."""
+"""Options of grep and rg by letter, with `:` and `=` if they take a value. Others are left to the shell."""
 _GREP = _COMMON | {
     "E": "extended-regexp", "G": "basic-regexp", "s": "no-messages", "h": "no-filename", "r": "recursive",
     "R": "recursive", "I": "text",
@@ -30,11 +30,11 @@ _LAST_COUNTS = (
     ("with-filename", "no-filename"), ("line-number", "no-line-number"),
     ("ignore-case", "smart-case", "case-sensitive"),
 )  # fmt: skip
-"""Of these options, the last one that is given counts."""
+"""Of the options in a row, only the last one given counts."""
 _SYNTAXES = {"grep": "basic-regexp", "egrep": "extended-regexp", "fgrep": "fixed-strings", "rg": "perl-regexp"}
 _TYPES = {"py": "py,pyi", "js": "js,jsx,mjs,cjs", "ts": "ts,tsx,mts,cts", "md": "md,markdown", "rust": "rs",
           "c": "c,h", "cpp": "cpp,cc,cxx,hpp,hh,h", "yaml": "yaml,yml", "sh": "sh,bash,zsh"}  # fmt: skip
-"""The endings of names of a type of `rg -t`; another type has one ending, its name."""
+"""The endings of the file names of a type of `rg -t`. A type that is not here has one ending, its own name."""
 _MOST_LINES = 1 << 40  # the largest number in an option: more lines than a text has
 _CLASSES = {
     "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "blank": r" \t", "cntrl": r"\x00-\x1f\x7f", "digit": "0-9",
@@ -53,7 +53,7 @@ class GrepQuery:
     """The options of a call."""
 
     def __init__(self, call: ShellCall) -> None:
-        """Raises `LeftToShell` for options that are rare, and `ValueError` for a wrong number or glob."""
+        """Raises `LeftToShell` for a call that is not ours, and `ValueError` for an invalid number or glob."""
         self._command = call.name
         self.is_rg = call.name == "rg"
         words = (_RG, _RG_LONG) if self.is_rg else (_GREP, _GREP_LONG)
@@ -77,15 +77,15 @@ class GrepQuery:
             self.most_lines = 1  # nothing of a file matters after its first line
 
     def has(self, *flags: str) -> bool:
-        """Whether an option of these long names is given."""
+        """Whether one of these options, by long name, is given."""
         return not self._flags.isdisjoint(flags)
 
     def context(self, side: str) -> int:
-        """The lines of context on a side, `before` or `after`."""
+        """The number of lines of context `before` or `after` a line."""
         return 0 if self.has("only-matching") else self._number(f"{side}-context", "context") or 0
 
     def _compile(self) -> Linewise:
-        """The pattern of the call. Raises `LeftToShell` if it has none, and `re.error`."""
+        """The pattern of the call. Raises `LeftToShell` if there is none, and `re.error` for one that is not ours."""
         if not self.has("regexp") and not self.operands:
             raise LeftToShell
         patterns = "\n".join(self._values("regexp") or [self.operands.pop(0)]).split("\n")
@@ -107,7 +107,7 @@ class GrepQuery:
         return compile_query(re.compile(whole, re.IGNORECASE if ignores_case else 0))
 
     def selects(self, path: str) -> bool:
-        """Whether a file below a folder, given its path in it, is to be searched."""
+        """Whether to search a file, given its path below the searched folder."""
         *folders, name = path.split("/")
         if self.is_rg:
             is_hidden = any(part.startswith(".") for part in (*folders, name))
@@ -116,7 +116,7 @@ class GrepQuery:
         return is_included and not _matches(name, self._values("exclude")) and not any(map(self.skips, folders))
 
     def skips(self, folder: str) -> bool:
-        """Whether `--exclude-dir` leaves out a folder, by its name."""
+        """Whether `--exclude-dir` excludes a folder, by its name."""
         return _matches(folder.rpartition("/")[2], [glob.rstrip("/") for glob in self._values("exclude-dir")])
 
     def _values(self, word: str) -> list[str]:
@@ -133,13 +133,13 @@ def _matches(name: str, globs: list[str]) -> bool:
 
 
 def _from_posix(pattern: str, *, extended: bool) -> str:
-    """A pattern of `grep`, or with `extended` of `grep -E`. Raises `re.error` for one that Python reads otherwise."""
+    """A pattern of `grep`, or with `extended` of `grep -E`, for `re`. Raises `re.error` if Python has no equal."""
     tokens = _TOKEN.findall(pattern)
     operators = [_operator(token, extended) for token in tokens]
     shape = "".join(operator or token.strip("{}") for operator, token in zip(operators, tokens, strict=True))
     is_foreign = tokens[-1:] == ["\\"] or "[" in tokens or _TWO_REPEATS.search(shape)
     if is_foreign or (not extended and _NO_INTERVAL.search(shape)):
-        raise re.error("not a pattern of Python")
+        raise re.error("Python has no equal pattern")
     parts = []
     padded = ["|", *operators, "|"]
     for token, before, operator, after in zip(tokens, padded, operators, padded[2:], strict=False):
@@ -155,7 +155,7 @@ def _from_posix(pattern: str, *, extended: bool) -> str:
 
 
 def _operator(token: str, extended: bool) -> str:
-    """The operator that a token is; empty for a character."""
+    """The operator that a token stands for; empty for a character."""
     if token in ("*", "^", "$", "."):
         return token
     is_operator = token[-1] in "(){}|+?" and len(token) == (1 if extended else 2) and token[0] in (token[-1], "\\")
@@ -163,10 +163,10 @@ def _operator(token: str, extended: bool) -> str:
 
 
 def _bracket(token: str) -> str:
-    r"""A bracket expression: in those of POSIX, `\` is a character."""
+    r"""A bracket expression of POSIX, where `\` is a character, as a set of `re`. Raises `re.error`."""
     body = token[1:-1]
     if not _CLASSES.keys() >= set(_CLASS.findall(body)):
-        raise re.error("a class that POSIX does not have")
+        raise re.error("unknown character class")
     negated = "^" if body.startswith("^") else ""
     parts = _CLASS.split(body.removeprefix("^"))
     parts[::2] = [re.sub(r"([\\\[\]&~|^])", r"\\\1", part) for part in parts[::2]]

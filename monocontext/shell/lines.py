@@ -43,7 +43,7 @@ class Line(NamedTuple):
 
 
 def ranges_of(documents: Iterable[Document]) -> list[tuple[int, int]]:
-    """The ranges of a text to search for documents, which are in its order; others may lie in the ranges."""
+    """The ranges of a text to search for these documents, given in text order. They may include other documents."""
     ranges: list[tuple[int, int]] = []
     for document in filter(len, documents):
         is_near = bool(ranges) and document.start - ranges[-1][1] <= _MOST_GAP
@@ -61,9 +61,9 @@ def select_lines(
     most: int | None = None,
     executor: Executor | None = None,
 ) -> Iterator[Line]:
-    """The lines of ranges of a text that match, or with `invert` do not, the first `most` of each file.
+    """The lines in `ranges` that match, or with `invert` those that do not: of each file the first `most`.
 
-    `file_at` returns the file in which a line begins, given its first character; None if it is not to be searched.
+    `file_at` returns the file that has a character, the first of a line; None if that file is not to be searched.
     """
     search = partial(text.grep, list(pattern.patterns), executor=executor)
     pending = ranges[::-1] if most != 0 else []
@@ -116,7 +116,7 @@ class Style:
         return f"{colour}{text}{PLAIN}" if self.has_colour else text
 
     def rows(self, line: Line) -> Iterator[str]:
-        """A line as it is printed: one row, or with `only_matching` one for each match in it."""
+        """The printed rows of a line: one, or with `only_matching` one for each match."""
         mark = ":" if line.hit else "-"
         before = f"{self.paint(NAME, line.file.name)}{mark}" if self.has_names and not self.has_headings else ""
         before += f"{self.paint(NUMBER, str(line.number))}{mark}" if self.has_numbers else ""
@@ -141,7 +141,7 @@ class Style:
 
 
 def format_lines(selected: Iterable[Line], style: Style) -> Iterator[str]:
-    """Format the selected lines, with those of context around them."""
+    """The printed rows of the selected lines, and of the lines of context around them."""
     has_printed = False
     for file, lines in groupby(selected, key=lambda line: line.file):
         if has_printed and (style.has_headings or style.before or style.after):
@@ -154,14 +154,14 @@ def format_lines(selected: Iterable[Line], style: Style) -> Iterator[str]:
 
 
 def count_lines(selected: Iterable[Line], style: Style) -> Iterator[tuple[str, int]]:
-    """The name of each file with lines, and their number, or with `only_matching` that of matches."""
+    """The name of each file that has selected lines, with the number of these, or with `only_matching` of matches."""
     for file, lines in groupby(selected, key=lambda line: line.file):
         matches = (len([*style.pattern.finditer(line.text)]) if style.only_matching else 1 for line in lines)
         yield file.name, sum(max(1, count) for count in matches)
 
 
 def with_context(file: ShownFile, selected: Iterable[Line], style: Style) -> Iterator[Line | None]:
-    """The lines that were found in a file and those around them, each once; None where lines are skipped."""
+    """The selected lines of a file and those around them, each once; None stands for a gap."""
     last = due = 0  # numbers of the last line yielded, and of the last line of context after a hit
     for line in selected:
         yield from _lines(file, last + 1, min(due, line.number - 1))
@@ -176,7 +176,7 @@ def with_context(file: ShownFile, selected: Iterable[Line], style: Style) -> Ite
 
 
 def _lines(file: ShownFile, first: int, last: int) -> Iterator[Line]:
-    """The lines `first` to `last` of a file, both included, those that there are."""
+    """The lines `first` to `last` of a file, both included, as far as the file has them."""
     if first > last:
         return
     document, span = file.document, file.text.span

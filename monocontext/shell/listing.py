@@ -1,4 +1,4 @@
-"""The commands `ls` and `find`, which read the names and sizes of documents, and no text."""
+"""The commands `ls` and `find`. They read names and sizes of documents, but no text."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _in_units(size_bytes: int) -> str:
 
 
 async def find(call: ShellCall) -> int:
-    """Print the names that pass tests of names, kinds and depths. Leaves other tests and missing files to the shell."""
+    """Print the paths that pass tests of name, type and depth. Leaves other tests and missing files to the shell."""
     first = next((i for i, word in enumerate(call.arguments) if word[:1] in ("-", "!", "(")), len(call.arguments))
     operands, words = call.arguments[:first] or ["."], call.arguments[first:]
     action = words.pop() if words[-1:] in (["-print"], ["-print0"]) else "-print"
@@ -109,7 +109,7 @@ async def find(call: ShellCall) -> int:
 
 
 def _parse(words: list[str]) -> tuple[range, list[_Test]]:
-    """The depths to print, and the tests that an entry must all pass. Raises `LeftToShell` for other tests."""
+    """The depths to print, and the tests that an entry must pass. Raises `LeftToShell` for a test that is not ours."""
     depths, tests = {"-mindepth": 0, "-maxdepth": 1 << 30}, list[_Test]()
     remaining = iter(words)
     for first in remaining:
@@ -135,7 +135,7 @@ def _test(word: str, value: str, negates: bool) -> _Test:
 
 
 def _walk(call: ShellCall, path: str, shown: str, info: Any, depth: int, stop: int) -> Iterator[tuple[int, str, Any]]:
-    """An entry and those below it, to the depth before `stop`, with their depths."""
+    """An entry and those below it, up to the depth before `stop`: depth, path to print, and `stat`."""
     yield depth, shown, info
     if is_folder(info) and depth + 1 < stop:
         for entry in sorted(call.files.read_dir(path), key=lambda entry: str(entry["name"])):

@@ -1,4 +1,4 @@
-"""The commands `head`, `tail`, `sed -n` and `wc` over documents, which read no more of them than they need."""
+"""The commands `head`, `tail`, `sed -n` and `wc` over documents. They read only the part that they need."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monocontext.text.monocontext import Monocontext
 STOPPING: dict[str, str] = dict.fromkeys(("cksum", "diff", "md5sum", "rev", "sha1sum", "sha256sum"), "")
 STOPPING |= {"cut": "bcdf", "expand": "t", "fold": "w", "hexdump": "efns", "nl": "bdfhilnsvw", "od": "AjNStw"}
 STOPPING |= {"tac": "s", "unexpand": "t"}
-"""Commands that stop at an operand that is no file in bashkit, and go on in Unix. The letters take a value."""
+"""Commands that in bashkit stop at an operand that is not a file; in Unix they go on. The letters take a value."""
 _COUNTS = {"l": "lines", "w": "words", "m": "chars", "c": "bytes"}
 _UNSIZED_WIDTH = 7  # of the numbers that `wc` prints, if a folder or stdin is among its operands
 _SED = re.compile(r"([1-9]\d*|\$)(?:,(\+?)(\d+|\$))?p(?:;(\d+)q)?")  # 10p  10,20p  10,+5p  $p  1,9p;9q; not /a/p
@@ -37,7 +37,7 @@ async def head_or_tail(call: ShellCall) -> int:
 
 
 async def sed(call: ShellCall) -> int:
-    """Print a range of lines of a document: `sed -n 10,20p FILE`."""
+    """Print a range of lines of a document: `sed -n 10,20p FILE`. Leaves any other script to the shell."""
     options, operands = call.options({"n": "quiet"})
     script = _SED.fullmatch(operands.pop(0).replace(" ", "")) if operands else None
     if script is None or not options:
@@ -52,7 +52,7 @@ async def sed(call: ShellCall) -> int:
 
 
 async def wc(call: ShellCall) -> int:
-    """Print counts of files. It reads a document only to count words. Returns 1 if an operand is no file."""
+    """Print counts of files. Only words need the text of a document. Returns 1 if an operand is not a file."""
     options, operands = call.options(_COUNTS)
     chosen = {unit for unit, _ in options} or {"lines", "words", "bytes"}
     units = [unit for unit in _COUNTS.values() if unit in chosen]
@@ -93,7 +93,7 @@ def _count_words(view: Monocontext) -> int:
 
 
 async def drop_unreadable(call: ShellCall) -> int:
-    """Complain about operands that are no files, and leave the files to the shell's own command, one of `STOPPING`."""
+    """Complain about operands that are not files, and leave the others to the shell's own command (`STOPPING`)."""
     letters = STOPPING[call.name]
     takes_value = re.compile("--[a-z-]+" + (rf"|-\w*[{letters}]" if letters else ""))
     before_each = zip(["", *call.arguments], call.arguments, strict=False)
@@ -107,7 +107,7 @@ async def drop_unreadable(call: ShellCall) -> int:
 
 
 def _view(call: ShellCall, operands: list[str]) -> Monocontext:
-    """The text of the one document that is named. Raises `LeftToShell` for anything else."""
+    """The text of a document, the only operand. Raises `LeftToShell` for any other operands."""
     files_and_document = call.document(operands[0]) if len(operands) == 1 else None
     if files_and_document is None:
         raise LeftToShell
@@ -119,7 +119,7 @@ async def _write_bytes(call: ShellCall, view: Monocontext, count: int) -> int:
     """Print the first bytes of a view, or for `tail` the last; returns 0."""
     is_head = call.name == "head"
     part = view.view(0, count) if is_head else view.view(max(0, len(view) - count))
-    data = "".join(part.chunks()).encode()  # at least the bytes that are asked for, if there are as many
+    data = "".join(part.chunks()).encode()  # a character has at least one byte, so these are enough
     data = data[:count] if is_head else data[max(0, len(data) - count) :]
     await call.write(data.decode(errors="surrogateescape"))
     return 0

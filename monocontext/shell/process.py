@@ -1,7 +1,7 @@
-"""Run a function in another process of this Python, which ends in time and reads texts through this one.
+"""Run a function in another Python process, which reads texts through this one and is ended if it takes too long.
 
-It has no keys and no environment. A message is its length (4 bytes, big endian), then its bytes, of which the first
-tells the kind: `?` asks for text, `+` is a part of a reply, anything else a reply.
+That process has no credentials and no environment. A message is its length (4 bytes, big endian), then its bytes. The
+first byte tells the kind: `?` asks for text, `+` is a part of a reply, anything else begins the reply.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from monocontext.errors import MonocontextError
 
 
 class Ended(Exception):
-    """The process has ended without a reply."""
+    """The process ended without a reply."""
 
 
 class Child:
@@ -45,8 +45,8 @@ class Child:
     def call(
         self, message: bytes, answer: Callable[[int, bytes], bytes], take: Callable[[bytes], None] | None = None
     ) -> bytes:
-        """Send a message and return the reply. `answer` gets requests for text, and the number of the text; `take` gets
-        parts of the reply. After any exception the process has ended; raises `Ended` if it did so by itself."""
+        """Send a message and return the reply. `answer` takes the number of a text and a request for it; `take` takes
+        parts of the reply. Any exception ends the process; `Ended` says that it ended by itself."""
         outward, inward = self.process.stdin, self.process.stdout
         assert outward is not None
         assert inward is not None
@@ -82,7 +82,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 class Host:
-    """The host, from the side of the process. Safe for use by many threads."""
+    """The host process, as the other process sees it. Safe for use by many threads."""
 
     def __init__(self) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the host
@@ -91,7 +91,7 @@ class Host:
         self._lock = threading.Lock()
 
     def receive(self) -> bytes:
-        """Wait for the message of a call; empty if the host is gone."""
+        """Wait for the message of the next call; empty if the host has ended."""
         faulthandler.cancel_dump_traceback_later()
         message = _read(self._inward)
         # its thread runs also while `re` holds the GIL, and after the host has died
@@ -103,12 +103,12 @@ class Host:
             _write(self._outward, message)
 
     def ask(self, number: int, request: bytes) -> bytes:
-        """The answer to a request about a text. Raises `OSError`."""
+        """The answer to a request about the text `number`. Raises `OSError` with the message of the host."""
         with self._lock:
             _write(self._outward, b"?" + number.to_bytes(4, "big") + request)
             answer = _read(self._inward)
         if answer[:1] != b"=":
-            raise OSError(errno.EIO, answer[1:].decode(errors="replace") or "the host is gone")
+            raise OSError(errno.EIO, answer[1:].decode(errors="replace") or "the host has ended")
         return answer[1:]
 
 

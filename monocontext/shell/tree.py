@@ -1,8 +1,8 @@
 """The documents of a text as files. Names and sizes are in the pages of documents; no text is read for them.
 
-A document `src/a.py` is the file `/src/a.py`; a text without documents is `/text`, if it is not empty. Empty parts, `.`
-and `..` of a name are left out, and `~` stands for a character that may steer a terminal. Where no name is left, a part
-is too long, or another has the name, the path is `NAME~NUMBER`, with the beginning of the name and `~` for slashes.
+A document `src/a.py` is the file `/src/a.py`; a text without documents is `/text`, unless it is empty. Empty parts, `.`
+and `..` of a name are left out, and `~` replaces a character that may control a terminal. If no name is left, a part is
+too long, or another file has the path, the path is `NAME~NUMBER`, with the beginning of the name and `~` for slashes.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ DISK_BLOCK_BYTES = 4096  # the size of a folder, as `stat` says it; `ls -l` coun
 _UNSAFE = re.compile(
     "[\0-\x1f\x7f-\x9f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
-"""Characters that are not shown, as bashkit and terminals take them."""
+"""Characters that terminals do not show, or that control them."""
 _MOST_NAME_BYTES = 255  # of a part of a path
 
 
 class TextFiles:
-    """The files of a text. Paths begin with a slash and have no other at their ends, but for the folder `/`.
+    """The files of a text. A path begins with a slash, and ends with none, except for the folder `/`.
 
     `open_text` is called when the text is first used. Errors are `OSError` with an `errno`, or those of the store.
     """
@@ -52,7 +52,7 @@ class TextFiles:
         return record
 
     def entries(self, path: str) -> dict[str, Document | None]:
-        """What is in the folder `path`, by name; None stands for a folder. Raises as `stat` for any other path."""
+        """The entries of the folder `path`, by name; None stands for a folder. Raises `FileNotFoundError`."""
         if path not in self._folders:
             raise FileNotFoundError(errno.ENOENT, "No such file or directory")
         return self._folders[path]
@@ -62,12 +62,12 @@ class TextFiles:
         if record is None:
             raise IsADirectoryError(errno.EISDIR, "Is a directory")
         if record.bytes > MOST_READ_BYTES:
-            why = f"too large for this command, {record.bytes:,} bytes: grep it, or read parts with head, tail, sed -n"
+            why = f"{record.bytes:,} bytes are too many for this command: grep, or read parts with head, tail, sed -n"
             raise OSError(errno.EFBIG, why)
         return "".join(self.view(record).chunks()).encode()
 
     def find(self, path: str) -> Document | None:
-        """The document of a file; None for any other path (at most 2 GETs if its name is the path)."""
+        """The document of a file; None for any other path (at most 2 GETs if names are paths)."""
         if path == "/":
             return None
         documents = self._documents
@@ -78,12 +78,12 @@ class TextFiles:
         return self._folders.get(dirname(path), {}).get(basename(path))
 
     def below(self, path: str) -> list[tuple[str, Document]]:
-        """The files of a folder and below it, in the order of the text, with their paths."""
+        """The paths and documents of the files below a folder, in the order of the text."""
         prefix = path.rstrip("/") + "/"
         return [item for item in self._paths.values() if item[0].startswith(prefix)]
 
     def path_at(self, character: int) -> tuple[str, Document] | None:
-        """The file that has a character of the text (at most 1 GET, if names are paths)."""
+        """The file that has a character of the text, and its path (at most 1 GET if names are paths)."""
         if self._documents is None:
             return self._paths.get(0)
         record = self._documents.at(character) or self._documents.ending_at(character)
@@ -121,7 +121,7 @@ class TextFiles:
 
 
 def _bytes_of(text: Monocontext) -> int:
-    """The bytes of a text; one that is a part of what is stored is read for them."""
+    """The bytes of a text. A part of a stored text is read to count them."""
     reader = text._reader
     if reader is not None and len(text) == reader.characters:
         return reader.text_bytes
@@ -129,13 +129,13 @@ def _bytes_of(text: Monocontext) -> int:
 
 
 def _path_of(name: str) -> str:
-    """The path of a document, if no other has it; `/` if there can be none."""
+    """The path of a document, unless another one has it; `/` if the name gives no path."""
     parts = [part for part in _UNSAFE.sub("~", name).split("/") if part not in ("", ".", "..")]
     return "/" if any(len(part.encode()) > _MOST_NAME_BYTES for part in parts) else "/" + "/".join(parts)
 
 
 def _make_folders(folders: dict[str, dict[str, Document | None]], path: str) -> bool:
-    """Make a folder and those above it; returns False if one of them is a file."""
+    """Make a folder and those above it. Returns whether all of them are folders: one may be a file."""
     above, name = dirname(path), basename(path)
     if path not in folders and _make_folders(folders, above) and name not in folders[above]:
         folders[above][name], folders[path] = None, {}

@@ -1,4 +1,4 @@
-"""The process of a shell: runs command lines one after another, and asks its host for the texts."""
+"""The process of a shell: runs command lines one after another, and asks its host for text."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ from monocontext.shell.process import Host
 from monocontext.shell.tree import TextFiles
 from monocontext.text.monocontext import served_text
 
-_READ_SHARE = 8 / 9  # of the time of a command line, in which texts are read, so that it can say what it did not reach
+_READ_SHARE = 8 / 9  # the share of a command line's time in which texts are read; then it says what it did not reach
 _MOST_MEMORY_BYTES = 2 << 30  # of the process: it runs out of memory before the machine does
 _CACHE_BYTES = 16 << 20  # the frames of each text that are kept here; the host has the main cache
 _KEPT_BYTES = 10 << 20
-"""What bashkit keeps of the output of a command of ours where no pipe takes it: it drops the rest without a word."""
+"""The output of one of our commands that bashkit keeps if no pipe takes it. It drops the rest without a word."""
 _KEEPS = re.compile(r"[(){}<>&;`\n]|-exec|\b(?:xargs|timeout|nohup|env|command|eval|sh|bash|time|if|while|for|until)\b")
-"""Where none of these is in a command line, a pipe takes all that our commands print, or it is the final output."""
+"""Matches in a command line in which the output of our commands may go anywhere but a pipe or the final output."""
 _COMMANDS: dict[str, Command] = {
     "grep": grep, "egrep": grep, "fgrep": grep, "rg": grep, "ls": ls, "find": find,
     "head": head_or_tail, "tail": head_or_tail, "sed": sed, "wc": wc,
 }  # fmt: skip
 _FEEDS = re.compile(r"""\|&?(?:\s|#.*\n)*(?:(?:while|until|for|if|case|[{!])\s|\((?!\S*['"]))""")
-"""Where this is not in a command line, no loop and no group reads a pipe, as in `| while read f; do`."""
+"""Matches in a command line in which a loop or a group reads a pipe, as in `| while read f; do`."""
 _TAKE_INPUT = (*_COMMANDS, *STOPPING, "cat", "seq", "yes")
-"""Commands that need `command` before them in such a loop or group, or bashkit gives the first of them the rest of the
-pipe. In plain pipes they are better without: `command` gives them all of their input at once."""
+"""In such a loop or group, bashkit gives the rest of the pipe to the first of these commands, unless `command` precedes
+it. In plain pipes it must not be there: it would make them take all of their input at once."""
 _STOPS = re.compile(rf"\b({'|'.join(STOPPING)})\b(?=(?:[^|;&\n]*?\s[^\s|;&-][^\s|;&]*+){{2}}|[^|;&\n]*[{{*?[])")
-"""A call of such a command with several operands: it has two words or more that are no options, or a glob."""
+"""Matches a call of a stopping command with several operands: two words that are not options, or a glob."""
 
 
 class _Worker:
-    """The file systems of a shell, which live on between two command lines."""
+    """Runs command lines. The file systems of the shell live on between them."""
 
     def __init__(self, host: Host, folders: list[str]) -> None:
         self._host, self._folders = host, folders
@@ -66,7 +66,7 @@ class _Worker:
         return TextFiles(lambda: served_text(ServedReader(ask, cache_bytes=_CACHE_BYTES)))
 
     async def run(self, command: str, changed: list[int], seconds: float, most_bytes: int) -> Output:
-        """Run a command line, whose output is cut to `most_bytes`. `changed`: the texts to open again."""
+        """Run a command line, and cut its output to `most_bytes`. `changed`: the numbers of the texts to open again."""
         self._seconds, self._end, self._written_bytes = seconds, time.monotonic() + _READ_SHARE * seconds, 0
         for number in changed:
             self._capsules[self._folders[number]].files = self._open_files(number)
@@ -93,7 +93,7 @@ class _Worker:
         return Output(shown.decode(errors="replace"), told.decode(errors="ignore"), exit_code, "; ".join(notes))
 
     def _new_bash(self, cwd: str) -> bashkit.Bash:
-        """A shell with the folders of the texts and our commands."""
+        """Make a shell with the folders of the texts, and with our commands."""
         bash = bashkit.Bash(
             username="user", hostname="monocontext", cwd=cwd, profile=bashkit.ExecutionProfile.Interactive,
             timeout_seconds=self._seconds, max_commands=50_000, max_loop_iterations=200_000,
@@ -108,7 +108,7 @@ class _Worker:
         return bash
 
     async def _run_command(self, command: Command, context: Any) -> int:
-        """Run a command of ours; `context` is bashkit's `CommandContext`. Returns the exit code."""
+        """Run one of our commands; returns the exit code. `context` is bashkit's `CommandContext`."""
         call = ShellCall(context, {folder: capsule.files for folder, capsule in self._capsules.items()})
         try:
             status = await command(call)
@@ -117,7 +117,7 @@ class _Worker:
         except LeftToShell:
             return await call.run_plain(self._new_bash(call.cwd))
         except BrokenPipeError:
-            return 141  # as of a program that SIGPIPE ends: the next command reads no further
+            return 141  # the exit code of a program that SIGPIPE has ended: the next command reads no further
         except (MonocontextError, OSError, re.error, ValueError, OverflowError, RuntimeError) as error:
             with suppress(BrokenPipeError):
                 await call.flush()
@@ -127,7 +127,7 @@ class _Worker:
             self._written_bytes += call.written_bytes
 
     def _failures(self, command: str) -> str:
-        """What bashkit does not say of a command line: files that could not be read, and output that may be lost."""
+        """What bashkit does not report: files that could not be read, and output that may be lost."""
         failures = ""
         for capsule in self._capsules.values():
             failures += f"not all could be read: {capsule.failure}\n" if capsule.failure else ""
@@ -138,7 +138,7 @@ class _Worker:
         return failures
 
     def _keep(self, written: bytearray, first: int) -> str:
-        """Keep the whole output, of which the lines from `first` on are not shown; returns how to go on."""
+        """Keep the whole output in a file; returns how to read on, from line `first`."""
         try:
             self._scratch.write_file("/output", bytes(written))
         except RuntimeError:
@@ -158,7 +158,7 @@ def _cut(data: bytes | bytearray, most_bytes: int) -> bytes:
 
 
 def main() -> None:
-    """The main function of the process, whose messages are those of `Shell`."""
+    """The main function of the process. It answers the messages of `Shell`."""
     if sys.platform != "win32":
         import resource
 

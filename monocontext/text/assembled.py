@@ -1,7 +1,7 @@
 """Assemble one lazy text from pieces in a store and `str` between them.
 
-The writer of a piece also recorded its frames. From these records this process makes the index of the text, in memory;
-no piece is read or copied.
+The writer of each piece recorded its frames. From these records, this process builds the index of the text in memory,
+without reading or copying a piece.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class FramePiece:
 
 
 class _PieceStore(ContextHandle):
-    """The open place of an assembled text: reads its pieces from one store, and the rest from memory."""
+    """The handle of an assembled text: its pieces are read from one store, everything else from memory."""
 
     def __init__(self, url: str, pieces: RangeReader, cache_bytes: int, options: dict[str, Any]) -> None:
         name = f"assembled-{uuid.uuid4().hex}"
@@ -56,7 +56,7 @@ class _PieceStore(ContextHandle):
 
 @dataclass(frozen=True, slots=True)
 class DocumentStart:
-    """An item that begins a document: it has all texts and pieces up to the next such item."""
+    """Begins a document, which consists of the texts and pieces up to the next `DocumentStart`."""
 
     name: str
     metadata: Mapping[str, Any]
@@ -121,7 +121,7 @@ def assemble(
 def _documents(
     opened: _PieceStore, documents: Iterable[tuple[DocumentStart, list[FrameRecord]]]
 ) -> DocumentsRef | None:
-    """Write the table of the documents to the store in memory."""
+    """Write the table of documents to the store in memory; None if there are no documents."""
     rows = DocumentRows(opened.store)
     for start, frames in documents:
         rows.begin(start.name, start.metadata)

@@ -18,13 +18,13 @@ from monocontext.text.regex.plan import plan
 
 
 class CodePrefetcher:
-    """Makes prefetch plans from the code that a model writes about one text, characters [start, stop) of a reader."""
+    """Plans prefetches from the code that a model writes about one text, characters [start, stop) of a reader."""
 
     def __init__(self, reader: Reader, start: int, stop: int, limit: int):
         self._reader = reader
         self._start, self._stop = start, stop
         self._limit = limit
-        """The most characters of a text of which `lower()` makes a `str`, and so reads all."""
+        """The `materialize_limit`. Of a text up to this size `lower()` makes a `str`, and so reads all."""
         self._hints = CodeHints(stop - start)
         self.reply_begins = True
         """Whether the next hint begins a reply. Where the host does not call `thinking()`, a read ends a reply."""
@@ -41,7 +41,7 @@ class CodePrefetcher:
             self._prefetch(self._hints.feed(delta))
 
     def reply_ends(self) -> None:
-        """Plan the reads of a last line without an end."""
+        """Plan the reads of the last line of a reply, which may have no newline."""
         with LOCK:
             self._prefetch(self._hints.feed("\n"))
 
@@ -60,7 +60,7 @@ class CodePrefetcher:
         return Plan(route, Priority.COMPUTED_HINT)
 
     def _search_route(self, hint: Search, start: int, stop: int) -> Route:
-        """The frames that a search reads; none for an invalid pattern, which is parsed when the route is walked."""
+        """The frames that a search reads; none for an invalid pattern. It is parsed with the first frame."""
         query: Query | None = Literal(hint.needle)
         within_line = False
         if hint.flags is not None:
@@ -75,7 +75,7 @@ class CodePrefetcher:
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """A context manager to enter while a model thinks. It can be entered again, also nested."""
+    """A context manager to enter while a model thinks. It is reusable and reentrant."""
 
     _reader: Reader | None
     _prefetcher: CodePrefetcher | None
@@ -97,15 +97,15 @@ class Thinking:
 
 
 def prefetch(reader: object, start: int, size: int, ranges: Iterable[tuple[int, int]]) -> None:
-    """Fetch ranges of a text of so many characters, which begins at `start` of a reader, in this order. Raises
-    `ValueError` for anything but pairs of 0 <= start <= stop."""
+    """Fetch ranges of a text in this order. The text is the `size` characters from `start` on of a reader. Raises
+    `ValueError` for anything but pairs with 0 <= start <= stop."""
     pairs: list[tuple[int, int]] = []
     for item in ranges:
         match item:
             case (int(first), int(stop)) if 0 <= first <= stop:
                 pairs.append((start + min(first, size), start + min(stop, size)))
             case _:
-                raise ValueError(f"prefetch takes pairs of characters (start, stop), 0 <= start <= stop, not {item!r}")
+                raise ValueError(f"prefetch takes pairs of characters 0 <= start <= stop, not {item!r}")
     if isinstance(reader, Reader):
         route = chain.from_iterable(reader.ahead.between(*pair) for pair in pairs)
         with LOCK:

@@ -28,7 +28,7 @@ class ContextFile(io.TextIOBase):
         """The URL of the text; empty for a derived text."""
         self._start = 0
         self._buffer = ""
-        """Characters from `_start` on; those before `_offset` were read."""
+        """The text from character `_start` on. Its first `_offset` characters were read."""
         self._offset = 0
         self._ahead: Iterator[str] | None = None
         """The text after the buffer."""
@@ -39,7 +39,7 @@ class ContextFile(io.TextIOBase):
         return self._take(remaining if size is None or size < 0 else min(size.__index__(), remaining))
 
     def __next__(self) -> str:  # type: ignore[override]
-        """The next line. A loop takes most lines straight from the buffer, without the checks of `readline`."""
+        """The next line. Most lines of a loop come straight from the buffer, without the checks of `readline`."""
         stop = self._buffer.find("\n", self._offset) + 1
         if not stop:
             return super().__next__()
@@ -66,7 +66,7 @@ class ContextFile(io.TextIOBase):
         return list(super().readlines(-1 if hint is None else hint))
 
     def seek(self, cookie: int, whence: int = 0, /) -> int:
-        """Move to a character, or by 0 relative to the position or the end. Raises as `io.StringIO` does."""
+        """Move to a character, or with `cookie` 0 to the end (`whence` 2) or nowhere (1). Raises as `io.StringIO`."""
         self._check_open()
         if whence not in (0, 1, 2):
             raise ValueError(f"Invalid whence ({whence}, should be 0, 1 or 2)")
@@ -86,7 +86,7 @@ class ContextFile(io.TextIOBase):
         return self._start + self._offset
 
     def getvalue(self) -> StrLike:
-        """The text itself, without a read, as `io.StringIO` has it."""
+        """The text itself, where `io.StringIO` returns a `str` (no GET)."""
         self._check_open()
         return self._text
 
@@ -102,7 +102,7 @@ class ContextFile(io.TextIOBase):
         super().close()
 
     def _take(self, size: int) -> str:
-        """The next characters, which the text must have."""
+        """The next `size` characters; the text must have as many."""
         if size <= 0:
             return ""
         self._fill(size)
@@ -111,7 +111,7 @@ class ContextFile(io.TextIOBase):
         return text
 
     def _fill(self, size: int) -> None:
-        """Read until the buffer has this many characters that were not read, and drop those that were."""
+        """Fill the buffer until `size` of its characters are unread, and drop those that were read."""
         parts = [self._buffer[self._offset :]]
         have = len(parts[0])
         if have >= size:

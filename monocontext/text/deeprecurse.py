@@ -1,4 +1,4 @@
-"""Read contexts that DeepRecurse wrote, by line. Their manifest is a JSON array of segments with line counts.
+"""Read contexts that DeepRecurse wrote, line by line. Their manifest is a JSON array of segments with line counts.
 
 As in DeepRecurse, segments come in the order of `start_line`. The lines of a segment are those of `str.splitlines`, at
 most `line_count` of them. The key of a segment is its name after the prefix, without a slash in between, or the name
@@ -47,7 +47,7 @@ def open_deeprecurse(
     client: object | None,
     options: OriginalOptions,
 ) -> Any:
-    """Open a context by the arguments of DeepRecurse's constructor: lines of its format, or a context of ours."""
+    """Open a context with the arguments of DeepRecurse's constructor: lines of its format, or a `Monocontext`."""
     store_options: dict[str, Any] = {}
     if region is not None:
         store_options["region"] = region
@@ -115,7 +115,7 @@ class DeepRecurseLines(LineView):
 
 
 class _Loading(Arrival):
-    """A segment that a thread loads, and that the cache keeps once it is here."""
+    """A segment that a thread is loading. The cache keeps it once it has arrived."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ class _Loading(Arrival):
 
 
 class DeepRecurseContext:
-    """The lines of the segments in a manifest, read by parallel GETs and cached up to a number of bytes."""
+    """The lines of the segments in a manifest, fetched by parallel GETs and cached up to `cache_bytes`."""
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ class DeepRecurseContext:
     url = property(attrgetter("_store.url"))
 
     def read(self, start: int, stop: int) -> str:
-        """Lines [start, stop) joined: 1 GET a segment that is not cached, in parallel."""
+        """Lines [start, stop) joined (1 GET for each segment that is not cached, in parallel)."""
         return "".join(self.iterate(start, stop))
 
     def iterate(self, start: int, stop: int, *, reverse: bool = False) -> Iterator[str]:
@@ -206,7 +206,7 @@ class DeepRecurseContext:
             return loading
 
     def _loaded(self, number: int, loading: _Loading) -> list[str]:
-        """The lines of a segment, once they are here. Raises the error of loading it."""
+        """Wait for the lines of a segment. Raises the error with which loading it failed."""
         while not loading.wait(LOOK_SECONDS):
             if loading.pid != os.getpid():  # a thread of the parent loads it
                 loading = self._load(number)

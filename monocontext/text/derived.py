@@ -1,9 +1,9 @@
 """`lower()`, `upper()`, `casefold()` and `replace()` of a text that is too large for one `str`, computed as it is read.
 
 The base text falls into *segments*. In a *plain* segment each character keeps its distance to the segment's beginning,
-so any part of it can be computed alone; another segment is computed as a whole, and is short. Where the flags of the
-frames prove that a change of case keeps every length, all of the text is one plain segment. Else one pass, when the
-text is made, finds the segments: it reads the frames without the flag, or those in which the replaced text may occur.
+so any part of it can be computed alone. Any other segment is short, and is computed as a whole. Where the flags of the
+frames prove that a change of case keeps every length, the whole text is one plain segment. Otherwise one pass finds the
+segments when the text is made: it reads the frames without the flag, or those in which the replaced text may occur.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Derived(ABC):
     final_newline: bool | None = None
     loop_frame: tuple[int, str] = NO_FRAME
     knows_lines = True
-    """Whether line i of the result comes from line i of the base."""
+    """Whether line i of the output comes from line i of the base."""
 
     def __init__(self, base: Span):
         self.base = base
@@ -42,7 +42,7 @@ class Derived(ABC):
 
     @abstractmethod
     def _map(self, text: str, start: int) -> str:
-        """The output of a part of the base that begins at character `start`."""
+        """The output for `text`, the part of the base that begins at character `start`."""
 
     def read(self, start: int, stop: int) -> str:
         return "".join(window.data for window in self.windows(start, stop, eager=True))
@@ -70,7 +70,7 @@ class Derived(ABC):
                 yield Window(first + begin, text)
 
     def _base_range(self, number: int) -> tuple[int, int]:
-        """The characters of the base in a segment."""
+        """The range [low, high) of the base that a segment covers."""
         last = number + 1 == len(self._base_starts)
         return self._base_starts[number], len(self.base) if last else self._base_starts[number + 1]
 
@@ -99,8 +99,7 @@ class Derived(ABC):
         return sum(window.data.count("\n") for window in self.windows(0, character))
 
     def _to_output(self, character: int) -> int:
-        """The character of the result that comes from one of the base; in a segment that is not plain, only for the
-        first character of a line."""
+        """The offset in the output of a character of the base. In a segment that is not plain, it must begin a line."""
         number = bisect_right(self._base_starts, character) - 1
         begin, output = self._base_starts[number], self._output_starts[number]
         if self._is_plain[number]:
@@ -108,14 +107,14 @@ class Derived(ABC):
         return output + len(self._map(self.base.read(begin, character), begin))
 
     def _to_base(self, character: int) -> int:
-        """The character of the base from which one of the result comes; in the same segment if that is not plain."""
+        """The character of the base behind one of the output; in a segment that is not plain, a guess within it."""
         number = bisect_right(self._output_starts, character) - 1
         low, high = self._base_range(number)
         return min(low + character - self._output_starts[number], max(high - 1, low))
 
 
 class CaseChanged(Derived):
-    """The text of `method`: `lower`, `upper` or `casefold`. Frames with the flag `keeps_length` keep their length."""
+    """A text under `lower`, `upper` or `casefold`. Frames with the flag `keeps_length` keep their length."""
 
     def __init__(self, base: Span, method: str, keeps_length: int):
         super().__init__(base)
@@ -147,7 +146,7 @@ class CaseChanged(Derived):
         return mapped[len(self._method(left)) : len(mapped) - len(self._method(right))]
 
     def _deciding_character(self, begin: int, end: int) -> str:
-        """The first character from `begin` on towards `end` that is not case-ignorable; empty if there is none."""
+        """The first character from `begin` towards `end` that is not case-ignorable; empty if there is none."""
         length, step = 1, 1 if begin < end else -1
         while begin != end:
             border = begin + step * min(length, abs(end - begin))
@@ -180,7 +179,7 @@ def _is_case_ignorable(character: str) -> bool:
 
 
 class Replaced(Derived):
-    """The text of `replace(old, new)`. For two single characters it needs no pass over the text."""
+    """A text under `replace(old, new)`. If both are single characters, it is made without a pass."""
 
     def __init__(self, base: Span, old: str, new: str):
         super().__init__(base)

@@ -1,4 +1,4 @@
-"""The base classes of lazy values, by which `isinstance` of a REPL tells what each stands for."""
+"""Base classes of lazy values. They tell the `isinstance` of a REPL which built-in type a value stands for."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Unchanging:
 
 
 class LazyContext(Unchanging):
-    """The context of a model's run that is read where its code looks: a text, or its documents as a list or a dict."""
+    """The context of a model's run, read only where its code looks: a text, or the documents as a list or a dict."""
 
     __slots__ = ()
 
@@ -96,11 +96,11 @@ class LazyItems:
     def __radd__(self, other: object) -> list[Any]:
         return [*other, *self] if isinstance(other, list) else NotImplemented
 
-    if not TYPE_CHECKING:  # type checkers take a class with it for one that has every name
+    if not TYPE_CHECKING:  # for type checkers, a class with `__getattr__` has every name
 
         def __getattr__(self, name: str) -> Any:
             if name in ("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"):
-                raise AttributeError(f"a lazy list has no {name!r}: change a real one, x.copy() or sorted(x)")
+                raise AttributeError(f"a lazy list has no {name!r}: change a real list, x.copy() or sorted(x)")
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def copy(self) -> list[Any]:

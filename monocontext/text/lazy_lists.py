@@ -22,16 +22,16 @@ from monocontext.text.source import Span
 from monocontext.text.splitting import Blocks, split_text
 
 ITEMS_PER_CHECKPOINT = 4096
-"""Another checkpoint is set this many items after the last one, or where the next block begins; `parts[i]` splits
-again from the nearest one before it."""
+"""A checkpoint is set where a block begins, at least this many items after the one before. To find `parts[i]`, the text
+is split again from the last checkpoint before it."""
 CHECKPOINT_CHARACTERS = 1 << 18
-"""Another checkpoint is set this many characters after the last one too, if an item has begun since."""
+"""A checkpoint is also set this many characters after the one before, if an item has begun since."""
 
 _READ_CHARACTERS = 8 << 20  # the most characters of lines that are read at once, without a pass
 
 
 class Block(NamedTuple):
-    """Consecutive items of a list, those of characters [start, stop) of its text."""
+    """Consecutive items of a list, which come from characters [start, stop) of its text."""
 
     first: int
     """The number of the first item."""
@@ -58,9 +58,9 @@ class LazyList(LazyItems, Sequence[str]):
         """The number of items; -1 while unknown."""
         self._block = Block(0, [], 0, 0)
         self._last_item = -2
-        """The number of the item that was read last; at first one that no item is next to."""
+        """The number of the item that was read last; -2, which is next to no item, before the first read."""
         self._next_blocks: Iterator[Block] | None = None
-        """The blocks after the kept one, where a loop over the items reads on."""
+        """The blocks after the kept one, if a loop over the items reads on there."""
         self._lock = threading.RLock()
         self._checkpoint_items, self._checkpoint_characters = array("Q", [0]), array("Q", [0])
         """Checkpoints, in order: the numbers of items, and the characters at which they begin."""
@@ -84,7 +84,7 @@ class LazyList(LazyItems, Sequence[str]):
                 self._checkpoint_characters.insert(index, character)
 
     def _blocks_from(self, item: int) -> Iterator[Block]:
-        """The blocks from the one with this item on."""
+        """The block that has an item, and the blocks after it."""
         first, begin = self._checkpoint(item)
         start = begin
         for items, characters in self._find_blocks(begin):
@@ -106,7 +106,7 @@ class LazyList(LazyItems, Sequence[str]):
         return block.items[item - block.first]
 
     def _keep_block(self, item: int) -> Block:
-        """The block with an item. If it follows the kept one, the pass stays open, to fetch later blocks ahead."""
+        """Keep the block that has an item. If it follows the kept block, the pass stays open and fetches ahead."""
         with self._lock:
             end = self._block.first + len(self._block.items)
             blocks = self._next_blocks if self._next_blocks and item == end else self._blocks_from(item)
@@ -201,7 +201,7 @@ class LazyList(LazyItems, Sequence[str]):
 
 
 class LazyListSlice(LazyItems, Sequence[str]):
-    """A slice of a lazy list, above the limit of its text. Costs as much as the list."""
+    """A slice of a lazy list that is above the limit of the text. An item costs as much as in the list."""
 
     def __init__(self, items: LazyList, numbers: range):
         self._items = items
@@ -237,12 +237,12 @@ class LazyListSlice(LazyItems, Sequence[str]):
 
 
 def _slice_of(numbers: range) -> slice:
-    """The slice with these numbers, which are not negative."""
+    """The slice that selects these numbers, none of which is negative."""
     return slice(numbers.start, numbers.stop if numbers.stop >= 0 else None, numbers.step)
 
 
 class LazyListOfParts(LazyList):
-    """The list of `text.split(separator)`. Its length costs a search for separators in all of the text."""
+    """The list of `text.split(separator)`. `len` costs a search for the separator in the whole text."""
 
     def __init__(self, span: Span, separator: str, limit: int, recipe: tuple[Any, ...]):
         super().__init__(span, lambda begin: split_text(span.texts(begin), separator), limit, recipe)
@@ -255,7 +255,7 @@ class LazyListOfParts(LazyList):
 
 
 class LazyListOfLines(LazyListOfParts):
-    r"""`text.split("\n")`: the index knows the length; an item costs at most 4 GETs, 2 of them for index pages."""
+    r"""The list of `text.split("\n")`. `len` costs no pass, an item at most 4 GETs, 2 of them for index pages."""
 
     def __len__(self) -> int:
         if self._length < 0:
@@ -278,7 +278,7 @@ class LazyListOfLines(LazyListOfParts):
         return span.read(start, stop)
 
     def _keep_block_up_to(self, item: int) -> None:
-        """Keep the block that ends with an item, for a loop from the end, unless that is too large."""
+        """Keep the block that ends with an item, for a loop that runs backwards, unless the block is too large."""
         first, span = max(item + 1 - ITEMS_PER_CHECKPOINT, 0), self._span
         low, high = span.line_start(first), span.line_start(item + 1)
         if high - low <= min(self._limit, _READ_CHARACTERS):

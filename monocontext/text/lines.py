@@ -38,7 +38,7 @@ class LineReader(Protocol):
 
 
 class LineView(Sequence[str]):
-    r"""The lines of a text. `len` counts lines; `lines[a:b]` is the text of lines a to b, a `str` if that is small.
+    r"""The lines of a text. `len` counts lines; `lines[a:b]` is the text of lines a to b, a `str` up to the limit.
 
     A line ends with `\n`, which is part of it; the last line may have none. An item or slice costs up to 2 GETs for
     index pages, plus the GETs of `context[a:b]`.
@@ -87,7 +87,7 @@ class LineView(Sequence[str]):
     stats = property(attrgetter("_reader.owner.stats"))
 
     def refresh(self) -> LineView:
-        """Move to the newest generation (1 GET and more, see `Monocontext.refresh`)."""
+        """Move to the newest generation and return this view (GETs: as `Monocontext.refresh`)."""
         self._reader.owner.refresh()
         return self
 

@@ -68,7 +68,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
     _limit: int
     _opened: ContextHandle | None
     _recipe: tuple[Any, ...] | None
-    """The way to derive this text again: the base text, the method, its arguments."""
+    """How to derive this text again: the base text, the method and its arguments; None for a text that is stored."""
     _code: CodePrefetcher | None
     """Follows the code that a model writes; created when the model first writes some."""
 
@@ -172,7 +172,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
 
         `context.file()` is a text file over an open text.
         """
-        if url is None or url in ("r", "rt"):  # "r": a caller takes it for the `open` of files
+        if url is None or url in ("r", "rt"):  # "r": code that was given this class calls `open(mode)`, as on a Path
             raise TypeError(
                 "Monocontext.open takes a URL, a path or a store; to read an open text as a file, call context.file()"
             )
@@ -292,7 +292,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         return source.read(start, stop)
 
     def file(self) -> ContextFile:
-        """A seekable text file over this text, to read (no GET): `csv.reader(context.file())`."""
+        """A seekable, read-only text file over this text (no GET): `csv.reader(context.file())`."""
         from monocontext.text.context_file import ContextFile
 
         return ContextFile(self, self.url)
@@ -328,7 +328,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
 
     @property
     def span(self) -> Span:
-        """The characters of the source that this text has."""
+        """The part of the source that this text covers."""
         return Span(self._source, self._start, self._stop)
 
     # -- iteration -------------------------------------------------------------------------------------------------
@@ -368,7 +368,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         return Documents(source, lambda span: self._of(span, self._limit, self._opened))
 
     def __dir__(self) -> list[str]:
-        """The public names for users."""
+        """The public names, without those that only this package uses."""
         return [name for name in super().__dir__() if name not in _INTERNAL]
 
     @property
@@ -414,7 +414,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         return context_card(kind, len(self), facts)
 
     def repl_namespace(self) -> NamespacePatch:
-        """A patch of a REPL's namespace, in which this text passes for a `str` (no GET): see `text.namespace`."""
+        """A patch for the namespace of a REPL, where this text then passes for a `str` (no GET): `text.namespace`."""
         from monocontext.text.namespace import NamespacePatch
 
         return NamespacePatch()
@@ -457,8 +457,8 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
     def reads_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
         """A mark, and the ranges [start, stop) of characters that were read since an earlier mark (no GET).
 
-        With None the result is a mark and no ranges, and a log starts, at about 1 us a read. All views share it. The
-        ranges count within this text, sorted and merged. A search reads the frames that it searches.
+        `None` gives a mark and no ranges. The first call starts a log, which all views share and which costs about 1 us
+        a read. Ranges count from the beginning of this text, sorted and merged. A search reads the frames it searches.
         """
         reader = self._reader
         if reader is None:
@@ -472,8 +472,8 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
     def handed_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
         """A mark, and the pieces [start, stop) that code received since an earlier mark (no GET).
 
-        These are slices, items of `lines` by number, lines of hits, matches and passages. Text that a search skipped
-        over, and text of a loop over lines or chunks, is not included. None starts the log, as in `reads_since`.
+        Counted are slices, `lines[i]`, and the text of hits, matches and passages; not the text that a search only
+        scanned, or that a loop over lines or chunks received. The first call starts the log, as in `reads_since`.
         """
         reader = self._reader
         if reader is None:
@@ -489,7 +489,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         return [(max(a, low) - low, min(b, high) - low) for a, b in ranges if a < high and b > low]
 
     def _code_prefetcher(self) -> CodePrefetcher | None:
-        """The follower of a model's code; None for a derived text, and with `prefetch="off"`."""
+        """The prefetcher that follows a model's code; None where nothing is prefetched for code."""
         reader = self._reader
         if self._code is None and isinstance(reader, Reader) and reader.ahead.follows_code:
             from monocontext.text.code_prefetch import CodePrefetcher  # 10 ms to import
@@ -500,8 +500,8 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
     def serve(self) -> ReaderServer:
         """A server of this text alone, for a process that must not have its credentials (no GET).
 
-        In that process, `served_text` makes an equal text of a `ServedReader`, which may read all of the stored text,
-        also where this is a part of it. Raises `NotPicklable` for a text that comes from another process.
+        In that process, `served_text` makes an equal text of a `ServedReader`. That reader may read the whole stored
+        text, even if this text is a part of it. Raises `NotPicklable` for a text that comes from another process.
         """
         from monocontext.engine.remote.server import ReaderServer
 
@@ -554,7 +554,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         Earlier views and slices stay on their generation.
         """
         if self._opened is None or not isinstance(self._reader, Reader) or not self.span.is_whole:
-            raise ValueError("only the text that was opened can be refreshed, not a part of it")
+            raise ValueError("only an opened text can be refreshed, not a part of it or a text derived from it")
         reader = self._opened.newer(self._reader)
         if reader is not self._reader:
             self._source, self._stop, self._code = StoredSource(reader), reader.characters, None

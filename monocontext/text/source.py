@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from monocontext.engine.remote.reader import ServedReader
 
 
-ONE_FRAME = 1 << 20  # a read of at most this many characters may be in one frame, which is then kept for the next one
+ONE_FRAME = 1 << 20  # the most characters of a read that may be in one frame, which is then kept for the next read
 
 NO_FRAME = sys.maxsize, ""
 NEAR_CHARACTERS = 1 << 14
-"""A second read this near to the one before it may be part of a loop over items or short slices."""
+"""A read that begins at most so far from the one before may belong to a loop over items or short slices."""
 
 SPARSE_STEP = 1 << 19
 """A slice with at least this step, two frames of the usual size, fetches only the frames that have its characters.
@@ -66,7 +66,7 @@ class TextSource(Protocol):
         ...
 
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
-        """The places where matches of this query that begin in [start, stop) may begin; None means anywhere."""
+        """Where matches of the query that begin in [start, stop) may be; None means anywhere."""
         ...
 
     def line_start(self, line: int) -> int:
@@ -80,7 +80,7 @@ class TextSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Characters [start, stop) of a source, under a text or a lazy list. Its own offsets begin at 0."""
+    """Characters [start, stop) of a source, under a text or a lazy list. Offsets in methods count from `start`."""
 
     source: TextSource
     start: int
@@ -93,17 +93,17 @@ class Span:
         return self.source.read(self.start + start, self.start + stop)
 
     def log_read(self, start: int, stop: int) -> None:
-        """Record in the log, if there is one, that code reads characters [start, stop) again from kept text."""
+        """Record in the read log, if there is one, that code read characters [start, stop) from kept text."""
         if isinstance(self.source, StoredSource) and (read_log := self.source.reader.read_log) is not None:
             read_log.add(self.start + start, self.start + stop)
 
     def count_real(self, text: str) -> None:
-        """Count a text that became one real `str`, for a function that takes no lazy text."""
+        """Count in the statistics the bytes of a text that became one real `str`."""
         if isinstance(self.source, StoredSource):
             self.source.reader.count_real(len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass")))
 
     def log_received(self, start: int, stop: int) -> None:
-        """Record that code receives characters [start, stop), if there is a log of what it receives."""
+        """Record in the piece log, if there is one, that code received characters [start, stop)."""
         if isinstance(self.source, StoredSource) and (piece_log := self.source.reader.piece_log) is not None:
             piece_log.add(self.start + start, self.start + stop)
 
@@ -117,7 +117,7 @@ class Span:
         only: Candidates | None = None,
         is_search: bool = False,
     ) -> Iterator[Window]:
-        """Windows of [start, stop), in the source's offsets. `is_search`: the caller looks for something in them."""
+        """Windows of [start, stop), in the source's offsets. `is_search`: the caller searches them."""
         end = self.stop if stop is None else self.start + stop
         if is_search and isinstance(self.source, StoredSource):
             return self.source.windows(self.start + start, end, reverse=reverse, eager=eager, only=only, is_search=True)
@@ -126,21 +126,21 @@ class Span:
     def candidates(
         self, query: Query | None, start: int = 0, stop: int | None = None, within_line: bool = False
     ) -> Candidates | None:
-        """Where matches that begin in [start, stop) may begin, in the source's offsets; None means anywhere."""
+        """Where matches that begin in [start, stop) may be, in the source's offsets; None means anywhere."""
         end = self.stop if stop is None else self.start + stop
         return self.source.candidates(query, self.start + start, end, within_line)
 
     def filter_borders(self, start: int = 0, stop: int | None = None) -> list[int]:
-        """The offsets in [start, stop) at which other search filters begin to apply: every 1 TB of a huge text, none in
-        others."""
+        """The offsets in [start, stop) from which other search filters apply: one for each TB of a huge text, none in
+        a smaller one."""
         if not isinstance(self.source, StoredSource):
             return []
         end = self.stop if stop is None else self.start + stop
         return [border - self.start for border in self.source.reader.filter_borders(self.start + start, end)]
 
     def holding(self, query: Query) -> Candidates | None:
-        """Like `candidates`, also if most frames are candidates; None if no search filter can tell (the rows of the
-        filters, in 1 to 3 waves of GETs)."""
+        """Like `candidates`, but also where most frames are candidates; None only if no search filter can tell (GETs:
+        the rows of the filters, in 1 to 3 waves)."""
         if isinstance(self.source, StoredSource):
             return self.source.reader.frames_holding(query, self.start, self.start + len(self))
         return self.candidates(query)
@@ -203,8 +203,8 @@ class Span:
         return (window.text for window in self.windows(start, stop, reverse=reverse))
 
     def pick(self, positions: range) -> str:
-        """The characters at positions within the span (GETs: all frames between them; with a step of at least
-        `SPARSE_STEP` only theirs)."""
+        """The characters at `positions` (GETs: the frames from the first to the last; with a step of `SPARSE_STEP` or
+        more, only the frames that have them)."""
         if not positions:
             return ""
         first, last = sorted((positions[0], positions[-1]))
@@ -246,7 +246,7 @@ class Span:
 
 @dataclass(slots=True, eq=False)
 class StoredSource:
-    """The source of text in a store, by a reader in this process or one in another process."""
+    """Text in a store, read by a reader in this process, or by one in another process."""
 
     knows_lines = True
     reader: Reader | ServedReader
@@ -276,7 +276,7 @@ class StoredSource:
     def find_cached(self, needle: str, start: int, stop: int) -> int:
         """The first occurrence in [start, stop) if the frame of `start` is in memory and contains one, else -1.
 
-        A loop of `find(x, at + 1)` takes microseconds a hit this way; opening a stream takes a hundred.
+        A loop of `find(x, last + 1)` so takes microseconds a hit; to open a stream takes a hundred.
         """
         text = self.reader.peek(start) if start < stop else None
         if text is None:

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 MAX_WAIT_CHARACTERS = 8 << 20
-r"""After this many characters without `\n`, `split_lines` also cuts at rarer line ends, which takes three times as
-long."""
+r"""After this many characters without `\n`, `split_lines` also cuts at other line ends (CR, `\v`, ...), which takes
+three times as long."""
 
 Blocks = Iterator[tuple[list[str], int]]
 """For each block its items, and the number of characters of the text up to its end, where the next item begins."""
 
 
 def split_text(texts: Iterable[str], separator: str) -> Blocks:
-    """`"".join(texts).split(separator)` in blocks, with one item and one piece in memory."""
+    """`"".join(texts).split(separator)` in blocks. Memory holds one item and one piece."""
     rest: list[str] = []  # the pieces of an item that may continue
     reach = len(separator) - 1
     seam = ""  # the end of these pieces, in which a separator may begin

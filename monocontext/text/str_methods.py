@@ -26,7 +26,7 @@ _INSTEAD = "take a part, context[a:b], or go over context.chunks()"
 
 
 def _on_str(name: str) -> Any:
-    """The method `name` of `str`, called on the real text."""
+    """Make a method that calls the method `name` of `str` on the real text."""
 
     def method(self: StrLike, *arguments: Any, **options: Any) -> Any:
         return getattr(self._whole(f"context.{name}(...)"), name)(*map(_real_argument, arguments), **options)
@@ -137,11 +137,11 @@ class StrLike(LazyText):
         return self._find(_argument("rfind", sub), start, end, reverse=True)
 
     def index(self, sub: str, start: Bound = None, end: Bound = None, /) -> int:
-        """Like `find`, but `ValueError` if there is none."""
+        """Like `find`, but raises `ValueError` if there is no occurrence."""
         return _check_found(self._find(_argument("index", sub), start, end))
 
     def rindex(self, sub: str, start: Bound = None, end: Bound = None, /) -> int:
-        """Like `rfind`, but `ValueError` if there is none."""
+        """Like `rfind`, but raises `ValueError` if there is no occurrence."""
         return _check_found(self._find(_argument("rindex", sub), start, end, reverse=True))
 
     def _find(self, sub: str, start: Bound, end: Bound, reverse: bool = False) -> int:
@@ -161,7 +161,7 @@ class StrLike(LazyText):
         return span.find(sub, low, high)
 
     def _bounds(self, start: Bound, end: Bound, size: int) -> tuple[int, int] | None:
-        """The range of `start` and `end`, or None where no needle of `size` fits in it."""
+        """The range that `start` and `end` select; None if a needle of `size` characters does not fit into it."""
         length = len(self)
         low, high, _ = slice(start, end).indices(length)
         beyond = start is not None and operator.index(start) > length
@@ -285,7 +285,7 @@ class StrLike(LazyText):
 
         Items of `split("\n")` cost at most 2 GETs; items of other splits cost a read of the text before them, once.
         """
-        "".split(None, maxsplit)  # raises the errors of `str` for a number that is none, or too large
+        "".split(None, maxsplit)  # raises the errors of `str` for a `maxsplit` that is no integer, or too large
         value = None if sep is None else _separator("split", sep)
         if not self.is_large or (value is None and operator.index(maxsplit) >= 0):
             return self._whole("context.split(...)").split(value, maxsplit)
@@ -379,10 +379,10 @@ class StrLike(LazyText):
 
 
 def _argument(method: str, value: object, *arguments: object) -> str:
-    """An argument of a method of `str`, as a real `str`; a lazy text is read, up to its limit.
+    """An argument of the method `method`, as a real `str`; a lazy text is read, up to its limit.
 
-    For a value of another type, `str` raises its own error: its method is called with the value alone, or with
-    `arguments` where it takes more.
+    For a value of another type, raises the error of `str`, by a call of its method with the value, or with `arguments`
+    if the method needs several.
     """
     if isinstance(value, StrLike):
         return value._whole("an argument of a string method", "give a slice of it")
@@ -397,14 +397,14 @@ def _real_argument(value: Any) -> Any:
 
 
 def _separator(method: str, sep: object) -> str:
-    """A separator as a real `str`. Raises the errors of a method of `str`, also for an empty one."""
+    """A separator as a real `str`. Raises the errors of `str.split` and the like, also for an empty separator."""
     value = _argument(method, sep)
     getattr("", method)(value)
     return value
 
 
 def _stripped(texts: Iterable[str], strip: Callable[[str], str]) -> int:
-    """The characters that `strip` takes away from an end of a text, whose pieces come from that end on."""
+    """How many characters `strip` removes at one end of a text. `texts` are its pieces, from that end on."""
     total = 0
     for text in texts:
         rest = strip(text)

@@ -85,7 +85,7 @@ class Window:
 
 
 def count(windows: Iterable[Window], needle: str) -> int:
-    """Occurrences that do not overlap, counted from the left, as `str.count` does."""
+    """The number of occurrences that do not overlap, counted from the left, as `str.count` does."""
     if has_border(needle):
         return sum(1 for _ in occurrences(windows, needle))
     total = 0
@@ -154,7 +154,7 @@ def _end_of(kept: Any, data: Any, size: int) -> Any:
 
 
 def _with_target(windows: Iterable[Window], needle: str) -> Iterator[tuple[Window, Any]]:
-    """Each window, and the needle as the windows have their data: in bytes or as a `str`."""
+    """Each window, with the needle in the type of its data."""
     target: Any = None
     for window in windows:
         if target is None:
@@ -166,7 +166,7 @@ def _with_target(windows: Iterable[Window], needle: str) -> Iterator[tuple[Windo
 
 
 def fill_gaps(windows: Iterable[Window], needle: str, read: Callable[[int, int], str], stop: int) -> Iterator[Window]:
-    """The windows, and the text of gaps into which an occurrence may extend from the window before.
+    """The windows, and between them the text of gaps into which an occurrence may extend from the window before.
 
     `read(start, stop)` reads that text. The search ends at `stop`.
     """
@@ -188,7 +188,7 @@ def fill_gaps(windows: Iterable[Window], needle: str, read: Callable[[int, int],
 def fill_gaps_from_right(
     windows: Iterable[Window], needle: str, read: Callable[[int, int], str], stop: int
 ) -> Iterator[Window]:
-    """As `fill_gaps`, for windows from the end backwards: the gap after a window comes before it."""
+    """Like `fill_gaps`, for windows from the end backwards: the text after a window is yielded before it."""
     limit = stop  # where the window that came before begins
     for window in windows:
         if window.stop < limit:
@@ -214,8 +214,8 @@ def _read_beyond(window: Window, needle: str, read: Callable[[int, int], str], l
 
 
 def overlap(data: Any, target: Any) -> int:
-    """The length of the longest beginning of a needle, but not all of it, with which the data ends: an occurrence may
-    begin there. If none of the first `MOST_STARTS` positions is one, the length from the next possible one on."""
+    """The length of the longest proper prefix of a needle with which the data ends: an occurrence may begin there. If
+    the first `MOST_STARTS` positions are no such prefix, an upper bound: the length from the next position."""
     tail = data[-(len(target) - 1) :] if len(target) > 1 else data[:0]
     offset = tail.find(target[:1])
     for _ in range(MOST_STARTS):

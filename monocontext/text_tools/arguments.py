@@ -41,7 +41,7 @@ def check_arguments(tool: str, work: Callable[..., Any], arguments: Mapping[str,
 
 
 def _convert(name: str, value: Any, annotation: Any) -> Any:
-    """The value of an argument in a type of its annotation. Raises `ToolRefusal`."""
+    """The value, in one of the types of the annotation. Raises `ToolRefusal` if it has no form of them."""
     kinds = get_args(annotation) or (annotation,)
     if type(value) in kinds:
         if isinstance(value, str) and not is_unicode(value):
@@ -62,7 +62,7 @@ def _convert(name: str, value: Any, annotation: Any) -> Any:
 
 
 def _number(value: Any) -> float | None:
-    """The finite number in an int, a float or the first 100 characters of a string; None if it is not a number."""
+    """The finite number that a value is or spells; None for any other value."""
     try:
         number = float(value if isinstance(value, int) else str(value)[:100])
     except (ValueError, OverflowError):
@@ -71,5 +71,5 @@ def _number(value: Any) -> float | None:
 
 
 def is_unicode(value: str) -> bool:
-    """Whether a string can be encoded as UTF-8, which half a surrogate pair cannot."""
+    """Whether a string can be encoded as UTF-8: it has no half of a surrogate pair."""
     return value.encode(errors="replace").decode() == value

@@ -140,7 +140,7 @@ class TextTools:
         return search_words(self._text, words, max_hits)
 
     def list_documents(self, glob: str = "", after: str = "") -> ToolReply[Listed]:
-        """List the documents of the text, one per line: the name, then the number of characters. A list that is cut
+        """List the documents of the text, one per line: the name, then its characters in the text. A list that is cut
         says how to get the rest.
 
         Args:
@@ -202,7 +202,7 @@ def tools(
     - `keep`: the URL of a memory (`Memory.open`). Adds `keep(text, name, ttl_seconds)`, which makes a document of an
       output that is too large for a prompt, and `kept_read` and `kept_grep`, or with `shell` the folder `/kept`
     - `prefix`: what the names of the functions begin with, if an agent has several texts: `"logs_"` gives `logs_grep`
-    - `options`: of `Monocontext.open`
+    - `options`: those of `Monocontext.open`
 
     GETs are those of the text's methods with these names. A regular expression runs in a separate process, which is
     ended after 30 seconds. Raises `TypeError` for unknown options, and for options with an open text.
@@ -212,7 +212,7 @@ def tools(
     if shell:
         methods = [_shell(context if isinstance(context, Mapping) else {"": context}, kept, options).bash]
     elif isinstance(context, Mapping):
-        raise TypeError("several texts need shell=True: each set of the other functions is over one text")
+        raise TypeError("several texts need shell=True: the other functions take one text")
     else:
         text = TextTools(_open(context, options))
         methods = [text.describe, text.read, text.grep, text.search, text.list_documents, text.outline]
@@ -247,15 +247,15 @@ def _open(context: Place, options: OpenOptions) -> Monocontext:
 
 
 def check_query(query: str, max_hits: int) -> None:
-    """Raise `ToolRefusal` for a query that is too long, or an invalid `max_hits`."""
+    """Raise `ToolRefusal` if the query is too long, or `max_hits` is out of range."""
     if not 0 < max_hits <= _MOST_HITS:
         raise ToolRefusal(f"max_hits must be 1 to {_MOST_HITS}, not {max_hits}")
     if len(query) > _MOST_QUERY_CHARACTERS:
-        raise ToolRefusal(f"a query has at most {_MOST_QUERY_CHARACTERS:,} characters, this one has {len(query):,}")
+        raise ToolRefusal(f"the query must have at most {_MOST_QUERY_CHARACTERS:,} characters, not {len(query):,}")
 
 
 def search_words(text: Monocontext, words: str, most: int, *, per_document: bool = False) -> ToolReply[Matches]:
-    """The reply with the best passages, at most `MOST_PASSAGES`; with `per_document`, only one of each document."""
+    """The reply with the best passages, at most `MOST_PASSAGES`; with `per_document`, at most one of each document."""
     try:
         return passages_reply(
             ranked.search(
@@ -268,7 +268,7 @@ def search_words(text: Monocontext, words: str, most: int, *, per_document: bool
 
 
 def _as_function(method: Callable[..., ToolReply[Any]], name: str) -> Callable[..., str]:
-    """Make a plain function of a tool. It returns a `str`, also for an error that the caller can correct."""
+    """Make a plain function of a tool. An error that the caller can correct is returned as a `str`, too."""
     signature = inspect.signature(method).replace(return_annotation=str)
 
     def tool(*arguments: Any, **named_arguments: Any) -> str:

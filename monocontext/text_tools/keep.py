@@ -32,7 +32,7 @@ class KeepTool:
         self._purged = float("-inf")  # the time of the last purge
 
     def keep(self, text: str, name: str, ttl_seconds: int = DAY_SECONDS) -> ToolReply[Kept]:
-        """Keep a text that is too large for a prompt, such as the output of a tool, as a document that others read.
+        """Keep a text that is too large for a prompt, such as the output of a tool, as a document for the other tools.
 
         The reply has its name, its size and its beginning. If the name is taken, the text gets another: nothing is
         overwritten.
@@ -40,10 +40,10 @@ class KeepTool:
         Args:
             text: The text; it ends with a newline, or gets one.
             name: A name such as build.log.
-            ttl_seconds: Seconds after which it is gone; a day by default.
+            ttl_seconds: Seconds after which the document is deleted; a day by default.
         """
         if not name.strip("/. ") or len(name) > _MOST_NAME_CHARACTERS or not name.isprintable():
-            raise ToolRefusal(f"name must be 1 to {_MOST_NAME_CHARACTERS} printable characters, not all in '/. '")
+            raise ToolRefusal(f"name must have 1 to {_MOST_NAME_CHARACTERS} printable characters, not only '/. '")
         if not 0 < len(text) <= _MOST_CHARACTERS:
             raise ToolRefusal(f"text must have 1 to {_MOST_CHARACTERS:,} characters, not {len(text):,}")
         if ttl_seconds < 1:
@@ -57,7 +57,7 @@ class KeepTool:
         except InvalidEntry as error:
             raise ToolRefusal(str(error)) from None
         if key is None:
-            raise ToolRefusal(f"{_MOST_NUMBER:,} texts are kept under the name {name} already: give another name")
+            raise ToolRefusal(f"{_MOST_NUMBER:,} texts are already kept under the name {name}: give another name")
         kept = Kept(key, len(value.encode()), value.count("\n"), value[:_HEAD_CHARACTERS])
         reply = f"{key}: {kept.bytes:,} bytes, {kept.lines:,} lines, for {ttl_seconds:,} s\n{kept.head}"
         return ToolReply(reply, kept)

@@ -43,7 +43,7 @@ def slice_reply(text: Monocontext, start: int, stop: int) -> ToolReply[Slice]:
 
 
 def fit_error(message: str) -> str:
-    """Fit a message into one line, without the secrets of URLs. A long one loses its middle: it may quote any text."""
+    """A message on one line, without secrets in URLs. A long message, which may quote any text, loses its middle."""
     words = [without_secrets(word) for word in message.split()]
     line = " ".join(words).encode(errors="backslashreplace").decode()
     if len(line) <= _ERROR_CHARACTERS:
@@ -55,8 +55,9 @@ def fit_error(message: str) -> str:
 def list_reply(
     rows: Iterable[tuple[str, str | None]], *, nothing: str, is_late: Callable[[], bool] = lambda: False
 ) -> ToolReply[Listed]:
-    """The reply with a list. `rows` has the name and the line of each item; None as line leaves it out. If the list is
-    cut, or ended by `is_late`, the reply says after which name to continue. `nothing`: the reply to an empty list."""
+    """The reply with a list. `rows` are the name and the line of each item; an item with None as its line is left out.
+    If the list is cut, or `is_late` ends it, the reply says after which name to continue. `nothing`: the reply for an
+    empty list."""
     lines: list[str] = []
     room = remaining = MAX_REPLY_BYTES - 2 * _NOTE_BYTES
     last: str | None = None
@@ -83,7 +84,7 @@ def search_reply(text: Monocontext, pattern: str, **arguments: Any) -> ToolReply
 
 
 def passages_reply(passages: Passages) -> ToolReply[Matches]:
-    """The reply with passages, each below a line that says where it is. Passages that do not fit are only counted."""
+    """The reply with passages, each below a line with its location. Passages that do not fit are only counted."""
     hits = [MatchedLine(item.document, item.document_line or item.line, item.start, item.text) for item in passages]
     note = passages.note or f"passages: {len(passages)}; none scores more"
     lines: list[str] = []
@@ -112,7 +113,7 @@ def search_replies(
     seconds: float = SEARCH_SECONDS,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[ToolReply[Matches]]:
-    """Yield the reply so far after each part of the text that is searched. The last one is that of the whole search.
+    """Yield the reply so far after each part of the text. The last reply is that of the whole search.
 
     A hit is `document:line:character:text`, with the line in its document, or `character:line:text` in a text without
     documents. Lines between documents are not searched.
@@ -172,7 +173,7 @@ class _Results:
         return ToolReply("\n".join([*self._rows, f"[{note}]"]), Matches(self._hits[:], following, note))
 
     def reply_so_far(self, following: Range, size: int) -> ToolReply[Matches]:
-        """The reply of a search that has not reached the end, with the range that is left."""
+        """The reply of a search that has not reached the end, with the range that is left to search."""
         cut = f"cut: {self.count()} so far, of {size} characters"
         return self.reply(f"{cut}; next range: start={following.start} stop={following.stop}", following)
 

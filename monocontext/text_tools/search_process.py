@@ -19,7 +19,7 @@ from monocontext.text.monocontext import Monocontext, served_text
 from monocontext.text_tools.outputs import MatchedLine, Matches, Range, ToolReply
 from monocontext.text_tools.replies import NOT_A_PATTERN, search_replies, search_reply
 
-END_SECONDS = 30.0  # after this time the process is killed; a search that does not backtrack stops before
+END_SECONDS = 30.0  # after this time the process is killed; a search that does not backtrack has stopped by then
 _OPERATORS = frozenset("\\.^$*+?{}[]|()")  # characters of patterns that may backtrack
 
 
@@ -53,7 +53,7 @@ def search(text: Monocontext, **arguments: Any) -> ToolReply[Matches]:
 
 
 def main() -> None:
-    """Run the search that the first message describes; the main function of the process."""
+    """The main function of the process: run the search that the first message describes."""
     host = Host()
     arguments = json.loads(host.receive())
     try:

@@ -1,4 +1,4 @@
-"""The tool `bash`: a shell in its own process, whose files are the documents of texts. It asks this one for text.
+"""The tool `bash`: a shell in a process of its own, whose files are the documents of texts.
 
 Frameworks read annotations as objects, so this module does not import `annotations`.
 """
@@ -18,7 +18,7 @@ from monocontext.text_tools.outputs import ToolReply
 from monocontext.text_tools.replies import MAX_REPLY_BYTES
 
 _COMMAND_SECONDS = 45.0  # the longest time of a command line
-_GRACE_SECONDS = 10.0  # a process that hangs is killed so much later; clients of MCP wait for 60 seconds
+_GRACE_SECONDS = 10.0  # a process that hangs is killed this much later; clients of MCP wait for 60 seconds
 _OUTPUT_BYTES = MAX_REPLY_BYTES * 3 // 4  # the most bytes of stdout in a reply; stderr has a quarter of this
 _RESERVED = frozenset(["bin", "dev", "etc", "home", "kept", "proc", "root", "tmp", "usr"])  # the shell's own folders
 
@@ -57,9 +57,9 @@ class Shell:
         return ToolReply(text, ran)
 
     def run(self, command: str, most_bytes: int) -> Output:
-        """Run a command line, and return at most `most_bytes` of its output (the GETs of the text that it reads).
+        """Run a command line, and return at most `most_bytes` of its output (GETs: those of the text that it reads).
 
-        Raises `ToolRefusal` if its process was killed or died.
+        Raises `ToolRefusal` if the process of the shell was killed or died.
         """
         with self._lock:
             changed = [index for index, (text, _) in self._opened.items() if self._open[index]() is not text]

@@ -132,7 +132,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("context_search", {"pattern": "x", "words": 2}, "words must be true or false, not 2"),
     ("context_search", {"context": "logs", "pattern": "x", "max_hits": 0}, "max_hits must be 1 to 1000, not 0"),
     *(("context_search", {"context": "logs", "pattern": "h" * 1_000_000, **options},
-       "a query has at most 10,000 characters, this one has 1,000,000")
+       "the query must have at most 10,000 characters, not 1,000,000")
       for options in ({}, {"fixed": True}, {"words": True})),
     ("context_search", {"context": "logs", "pattern": "x", "words": True, "start": 5},
      "words=true searches all text in any case: leave out ignore_case, fixed, start and stop"),

@@ -60,9 +60,9 @@ def test_fifty_megabytes_and_what_is_expired(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("x", ""), "error: name must be"),
-        (("x", "../.."), "error: name must be 1 to 200 printable characters, not all in '/. '"),
-        (("x", "a\nb"), "error: name must be"),
+        (("x", ""), "error: name must have"),
+        (("x", "../.."), "error: name must have 1 to 200 printable characters, not only '/. '"),
+        (("x", "a\nb"), "error: name must have"),
         (("", "a"), "error: text must have"),
         (("x", "a", 0), "error: ttl_seconds must be at least 1, not 0"),
     ],

@@ -145,7 +145,7 @@ class Documents(Mapping[str, Text]):
         return cast(Any, self._view(self.table.document(number)))[:]
 
     def read_all(self, numbers: Sequence[int]) -> list[Any]:
-        """The documents `numbers`, each as a `str`, even above the limit; neighbours are read together."""
+        """The documents `numbers`, as by `read`; neighbours as one `str`, so the caller keeps the sum small."""
         records = [self.table.document(number) for number in numbers]
         first = min((record.start for record in records), default=0)
         stop = max((record.stop for record in records), default=0)

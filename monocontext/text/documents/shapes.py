@@ -21,7 +21,7 @@ _TOGETHER = 1 << 20  # a loop reads documents together until they have this many
 
 
 class _Shape(LazyContext, Sized):
-    """A context in the shape of a list or dict: the methods that its host calls."""
+    """What the list and the dict of documents share: the methods that the host of a REPL calls."""
 
     _shape: str
     """"list" or "dict"."""
@@ -63,7 +63,7 @@ class _Shape(LazyContext, Sized):
         return {"kind": f"lazy {self._shape}", "sentence": sentence, "access": _ACCESS[self._shape]}
 
     def _repr_html_(self) -> Any:
-        """For notebooks, as `Monocontext._repr_html_`; the map shows the whole text (no GET)."""
+        """For notebooks: size, URL and number of documents of the whole text (no GET)."""
         return self.text._html(type(self).__name__)
 
     def close(self) -> None:
@@ -107,7 +107,7 @@ class DocumentList(_Shape, LazyItems, Sequence[str]):
         return len(self._numbers)
 
     def __iter__(self) -> Iterator[Any]:
-        """The documents in order; those of about a million characters are read together."""
+        """The documents in order, read in groups of about a million characters."""
         together: list[int] = []
         size = 0
         for number in self._numbers:
@@ -182,7 +182,7 @@ class DocumentDict(_Shape, LazyMapping):
 
 
 def shaped(text: Any, shape: str) -> DocumentList | DocumentDict:
-    """Give a context the shape of a list or dict.
+    """The documents of a context as a list or a dict.
 
     Raises `ValueError` if it has no documents, or, for a dict, if two documents of one upload have the same name (at
     most 1 GET).

@@ -9,8 +9,8 @@ It does so by names alone, within one namespace; code is not changed, and nothin
 text, and `open` gives files that take one. `import` gives `re`, `json`, `io`, `csv` and `ast` that take lazy texts.
 `sys.modules` is not touched, so libraries keep the real modules.
 
-A library that wants a real `str` raises its own `TypeError`: give it `str(context)`, or a slice. So do `x.__class__`,
-`builtins.isinstance`, and `match x: case str()`, in which `str` must be a class.
+Not covered: a library that wants a real `str` raises its own `TypeError` (give it `str(context)`, or a slice), and
+`x.__class__`, `builtins.isinstance` and `match x: case str()` tell the real type.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ __all__ = ["NamespacePatch"]
 
 
 class NamespacePatch:
-    """The patch of one namespace. If its code changes a module of ours (`json.loads = mine`), the change stays in
-    it."""
+    """A patch for one namespace. If code there changes one of the modules (`json.loads = mine`), no other namespace
+    sees the change."""
 
     def __init__(self) -> None:
         self.names: dict[str, Any] = {

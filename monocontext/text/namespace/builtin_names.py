@@ -14,13 +14,13 @@ _is_subclass = type.__subclasscheck__
 
 
 def stand_in(value: object) -> object:
-    """An empty `str`, `list` or `dict` for a lazy value of that kind; any other value unchanged."""
+    """An empty value of the type that a lazy value stands for (`str`, `list` or `dict`); any other value unchanged."""
     kind = type(value)
     return next((real for lazy, real in _STAND_INS if _is_subclass(lazy, kind)), value)
 
 
 def passes_isinstance(value: object, kind: Any, /) -> bool:
-    """`isinstance`, in which a lazy value also has the type that it stands for."""
+    """`isinstance` for which a lazy value is also an instance of the type that it stands for."""
     if isinstance(value, _ClassName):
         value = value.real
     real = stand_in(value)
@@ -33,7 +33,7 @@ def passes_issubclass(kind: Any, others: Any, /) -> bool:
 
 
 class _ClassName:
-    """A builtin class under its name. It is not a class, so that `class Color(str, Enum)` can name the real one."""
+    """Stands for a builtin class under its name. As a base (`class C(str, Enum)`) it gives the real one."""
 
     real: type
 
@@ -89,14 +89,14 @@ class _StrName(_ClassName):
 
     @property
     def dtype(self) -> Any:
-        """For numpy, which takes `str` for a type of arrays."""
+        """For numpy, which accepts `str` as the type of an array."""
         import numpy as np
 
         return np.dtype(str)
 
 
 class _TypeName(_ClassName):
-    """`type`. With one argument it gives our `str` for texts, so that `type(x) is str` holds."""
+    """`type`. Of a text it gives the `str` of this namespace, so that `type(x) is str` holds."""
 
     def __call__(self, *values: Any, **options: Any) -> Any:
         if len(values) != 1 or options:

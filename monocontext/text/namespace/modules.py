@@ -24,7 +24,7 @@ _SAMPLE_CHARACTERS = 64 << 10
 
 
 def make_importer() -> Callable[..., ModuleType]:
-    """Make an `__import__` that gives modules of ours, which belong to it alone. It calls the real one first."""
+    """Make an `__import__` that calls the real one, and gives modules of its own in place of those in `_OURS`."""
     replacements: dict[str, ModuleType] = {}
 
     def __import__(

@@ -39,7 +39,7 @@ def _shorten(value: Any, limit: int) -> Any:
 
 
 def _shorten_items(items: Iterable[str], limit: int) -> str:
-    """The first items; the others are not counted, since that can take a whole pass."""
+    """The first items, joined. The others are not counted, since that can take a whole pass."""
     parts: list[str] = []
     for item in items:
         if limit < 0:
@@ -53,7 +53,7 @@ class TextFile(io.TextIOWrapper):
     """A text file that writes a lazy text window by window, never as one `str` (1 GET for about 8 MiB stored)."""
 
     def write(self, text: Any, /) -> int:
-        """Write a `str` or a lazy text of any size; returns its characters."""
+        """Write a `str` or a lazy text of any size; returns the number of characters."""
         if not isinstance(text, LazyText):
             return super().write(text)
         return sum(map(super().write, text.chunks()))

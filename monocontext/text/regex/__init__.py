@@ -1,13 +1,13 @@
 """`re` that also takes lazy texts: `from monocontext import regex as re`.
 
 On a `Monocontext` each function gives what `re` gives on the whole text: matches have offsets in the whole text, groups
-are real `str`, and `match.string` is the lazy text. Anything else goes to the real `re` untouched. A pattern whose
-matches are of bounded length, stay within a line, or leave it by short repeats alone, streams in bounded memory, also
-with `(?s).*?` between such parts; `findall` and `split` give lazy lists above `materialize_limit`. Any other pattern
-takes the text as one `str`, as `sub` does; above the limit they raise `ContextTooLarge`, which says what to write.
+are real `str`, and `match.string` is the lazy text. Anything else goes to the real `re` untouched. A pattern streams in
+bounded memory if its matches have a bounded length, stay within a line, or leave it only by repeats of one class of
+characters (`[^x]*`), also with `(?s).*?` between such parts; `findall` and `split` give lazy lists above the limit. Any
+other pattern takes the text as one `str`, as `sub` does; above `materialize_limit` it raises `ContextTooLarge`.
 
-Cost, with nothing cached: 1 GET for about 8 MiB of stored text read. `search` and `match` read as far as it takes to
-decide, `finditer` as far as it is used, and the others read everything that may match.
+Cost, with nothing cached: 1 GET for about 8 MiB of stored text. `search` and `match` read until the result is certain,
+`finditer` as far as the caller iterates, and the others read everything that may match.
 
 All other names (flags, `error`, ...) are those of `re`. `Scanner` does not take lazy texts.
 """
@@ -67,7 +67,7 @@ def finditer(pattern: Any, string: Any, flags: Any = 0) -> Iterator[Any]:
 
 
 def findall(pattern: Any, string: Any, flags: Any = 0) -> Sequence[Any]:
-    """The groups of all matches, or the matches where the pattern has no groups."""
+    """The groups of all matches, or the matches themselves if the pattern has no groups."""
     return compile(pattern, flags).findall(string)
 
 

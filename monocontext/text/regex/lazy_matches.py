@@ -14,8 +14,8 @@ from monocontext.text.splitting import Blocks
 
 
 class LazyMatches(LazyList):
-    """The list of `findall`, computed in a pass; with `is_split` that of `split`, which also has the pieces
-    of text between the matches."""
+    """The list of `findall`, or with `is_split` that of `split`, which also has the text between the matches. Computed
+    in a pass."""
 
     def __init__(
         self, plan: PatternPlan, span: Span, limit: int, recipe: tuple[Any, ...], start: int = 0, is_split: bool = False
@@ -25,10 +25,10 @@ class LazyMatches(LazyList):
         self._checkpoint_characters[0] = start
 
     def _match_blocks(self, begin: int) -> Blocks:
-        """The blocks of the items from character `begin` on, where a block begins.
+        """The blocks of items from character `begin` on, at which a block begins.
 
-        At the end of an empty match `re` finds no second one, but at the end of any other match it does. So where a
-        match may be empty, a block ends after an empty one, which the next block skips.
+        `re` finds an empty match where another match has ended, but not where an empty one has. So if a pattern has
+        empty matches, a block ends after one of them, and the next block skips it.
         """
         may_be_empty = self._plan.least_width == 0
         items: list[Any] = []

@@ -53,7 +53,7 @@ class Linewise:
         queries = [plan.query for plan in self.plans]
         if any(requires(query, "\n") for query in queries):
             raise InvalidParameters(
-                "the pattern needs a newline, but grep matches within a line: look for a part without one"
+                "the pattern needs a newline, but grep matches within a line: look for a part of it that has no newline"
             )
         usable = [query for query in queries if query is not None]
         self.query: Query | None = None
@@ -66,7 +66,7 @@ class Linewise:
         self._anchors = anchors if is_faster else ()
         """Literals, one of which every match contains; empty if a search for them is no faster."""
         self._sees_one_line = len(patterns) == 1 and self.plans[0].sees_one_line
-        """There is one pattern, which matches a line among others as it matches that line alone."""
+        """Whether there is one pattern, which matches a line among others as it matches that line alone."""
 
     def search(self, line: str, start: int = 0) -> re.Match[str] | None:
         """The first match at or after `start`. Of matches that begin at the same character, the first pattern's."""
@@ -84,7 +84,7 @@ class Linewise:
             offset = max(match.end(), match.start() + 1)
 
     def hits(self, window: Window, low: int, high: int) -> Iterator[LineMatch]:
-        r"""The lines with a match in positions [low, high) of a window's data. These are whole lines, with the last
+        r"""The lines with a match in positions [low, high) of a window's data, which must be whole lines with their
         `\n`."""
         searches = self._anchor_searches(window.data)
         if searches is not None and all(find(data, needle, low, high) < 0 for data, needle in searches):
@@ -165,7 +165,7 @@ class Linewise:
 
 
 def _nearest(searches: Sequence[Callable[[int], int]]) -> Callable[[int], int]:
-    """A function that returns the next result of any of the searches from a position on, or -1. Positions must not
+    """Make a function that returns the nearest result of the searches from a position on, or -1. Positions must not
     decrease from call to call."""
     if len(searches) == 1:
         return searches[0]
@@ -181,7 +181,7 @@ def _nearest(searches: Sequence[Callable[[int], int]]) -> Callable[[int], int]:
 
 
 def _anchors(query: Query | None) -> tuple[Literal, ...]:
-    """Literals, one of which every match contains: the longest choice, and of equal ones the fewest."""
+    """Literals of which every match contains one: of several such sets the one with the longest, then the fewest."""
     match query:
         case None | FrequencyQuery():
             return ()

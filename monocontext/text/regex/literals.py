@@ -31,7 +31,7 @@ class _Collector:
         """The fewest and the most characters from the start of a match to the current literal."""
 
     def collect(self, body: Iterable[Node], flags: int) -> Query | None:
-        """The literals that every match of a body has, which begins at the next node; None if there are none."""
+        """The literals that every match of a body has; None if there are none. The body begins at the next node."""
         inner = _Collector(self._state, self._least, self._most)
         inner._add(body, flags)
         inner._end_run()

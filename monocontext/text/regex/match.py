@@ -60,7 +60,7 @@ class Match(Unchanging, metaclass=ABCMeta):
         return tuple(map(self.span, range(len(self._window_spans))))
 
     def _number(self, group: Any) -> int:
-        """The number of a group, which is given by its number or name. Raises `IndexError`."""
+        """The number of a group, given its number or name. Raises `IndexError`."""
         number = self.re.groupindex.get(group, -1) if isinstance(group, str) else group
         if not hasattr(number, "__index__") or not 0 <= number.__index__() < len(self._window_spans):
             raise IndexError("no such group")
@@ -102,7 +102,7 @@ class Match(Unchanging, metaclass=ABCMeta):
 
     def expand(self, template: str) -> str:
         """Fill the groups of this match into the template, as `sub` does."""
-        # By a real match with the same texts and names: of the whole, and of the groups after it, in a look-ahead.
+        # A real match with the same groups does it. It matches `whole`, and each group in a look-ahead after it.
         whole, *groups = self.group(), *self.groups()
         names = {number: f"?P<{name}>" for name, number in self.re.groupindex.items()}
         bodies = ["(?!)" if text is None else f".{{{len(text)}}}" for text in groups]

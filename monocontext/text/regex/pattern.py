@@ -64,13 +64,13 @@ class Pattern(Unchanging, metaclass=ABCMeta):
         return next(self.finditer(string, pos, endpos), None)
 
     def match(self, string: Any, pos: int = 0, endpos: int = sys.maxsize) -> Any:
-        """The match at `pos`, or None; reads as far as it takes to decide."""
+        """The match at `pos`, or None; reads until the result is certain."""
         if not isinstance(string, StrLike):
             return self._real.match(string, pos, endpos)
         return self._match_at(string, pos, endpos, full=False)
 
     def fullmatch(self, string: Any, pos: int = 0, endpos: int = sys.maxsize) -> Any:
-        """The match of the whole text from `pos` to `endpos`, or None; reads as far as it takes to decide."""
+        """The match of all of [pos, endpos), or None; reads until the result is certain."""
         if not isinstance(string, StrLike):
             return self._real.fullmatch(string, pos, endpos)
         return self._match_at(string, pos, endpos, full=True)
@@ -95,8 +95,8 @@ class Pattern(Unchanging, metaclass=ABCMeta):
         return (Match(match, base, subject) for match, base in matches)
 
     def findall(self, string: Any, pos: int = 0, endpos: int = sys.maxsize) -> Sequence[Any]:
-        """The groups of all matches (or the matches, without groups) as a list, above the limit a lazy one; reads all
-        that may match."""
+        """The groups of all matches as a list, or the matches if there are no groups. Above the limit the list is lazy.
+        Reads everything that may match."""
         if not isinstance(string, StrLike):
             return self._real.findall(string, pos, endpos)
         low, high = self._bounds(string, pos, endpos)
@@ -113,8 +113,8 @@ class Pattern(Unchanging, metaclass=ABCMeta):
         return items
 
     def split(self, string: Any, maxsplit: int = 0) -> Sequence[Any]:
-        """Pieces between matches, and groups, as a list. Above the limit a lazy one without `maxsplit`, and with it a
-        real one whose pieces may be lazy."""
+        """Pieces between matches, and groups, as a list. Above the limit the list is lazy without `maxsplit`; with
+        `maxsplit` it is real, and pieces may be lazy."""
         if not isinstance(string, StrLike):
             return self._real.split(string, maxsplit)
         low, high = self._bounds(string, 0, sys.maxsize)

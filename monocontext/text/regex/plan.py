@@ -19,8 +19,8 @@ from monocontext.text.regex.syntax import Node, Tree, opcode
 
 BOUND = 1 << 16  # the most characters that a match of a bounded pattern reaches: windows overlap by as many
 RUN = 1 << 12
-r"""A repeat of one character class, such as `.+`, `\s*` or `[^"]*`, matches fewer than twice as many characters where
-each block of so many has one that the class has not. Most text is so."""
+r"""If each block of this many characters has one that ends a repeat of one character class (`.+`, `\s*`, `[^"]*`), the
+repeat matches fewer than twice as many characters. In most text each block has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +36,17 @@ class PatternPlan:
     reach: int | None = None
     """The most characters from the start of a match on that the engine reads; None if they are more than `BOUND`."""
     run_stops: tuple[re.Pattern[str], ...] = ()
-    """The characters that end each unbounded repeat. `reach` holds only where they are close together (`RUN`)."""
+    """For each unbounded repeat, a pattern of what ends it. `reach` holds where that is never far (`RUN`)."""
     within_line: bool = False
-    """Whether no match and no look-around goes over a newline."""
+    """Whether no match and no look-around crosses a newline."""
     sees_one_line: bool = False
-    r"""Whether it matches a line among others as that line alone: within a line, and no position but `\b`."""
+    r"""Whether the pattern matches a line among others as that line alone: `within_line`, and no anchor but `\b`."""
     query: Query | None = None
     """The literals that every match has, for search filters; None if unknown."""
     literal: str = ""
-    """A literal that the window of every match has, in this case; empty if unknown."""
+    """A literal, with its case, that the window of every match contains; empty if unknown."""
     near: Literal | None = None
-    """A literal, in this case, that every match has near its start; None if unknown. None begins long before it."""
+    """A literal, with its case, that every match has within `BOUND` characters of its start; None if unknown."""
     is_literal: bool = False
     """Whether every match is `literal` itself."""
     parts: tuple[PatternPlan, ...] = ()
@@ -58,8 +58,8 @@ class PatternPlan:
         return self.reach is not None or self.within_line or bool(self.parts)
 
     def decided(self, window: str, start: int) -> int:
-        """The position in a window before which matches are decided: none that begins between `start` and it depends on
-        text after the window. `start` if none is decided.
+        """The position in a window before which matches are decided: a match that begins between `start` and there does
+        not depend on text after the window. `start` if no match is decided.
 
         The last character of the window stands for the next one of the text, whatever that is.
         """
@@ -81,8 +81,8 @@ class PatternPlan:
         return all(stop.search(window, block, block + RUN) for stop in self.run_stops for block in blocks)
 
     def _decided_parts(self, window: str, start: int) -> int:
-        """`decided` for a pattern in parts: after each part `re` takes the nearest match of the next one. So if each
-        part has a decided match, `re` looks no further than they do."""
+        """`decided` for a pattern in parts: after each part `re` takes the nearest match of the next part. So if each
+        part has a decided match, `re` looks no further than these matches."""
         head, *others = self.parts
         match = head.real.search(window, start)
         decided = head.decided(window, start)
@@ -141,8 +141,8 @@ def _plan_tree(real: re.Pattern[str], tree: Tree) -> PatternPlan:
 
 
 def _parts(tree: Tree) -> tuple[PatternPlan, ...]:
-    """The parts of a pattern, such as `start` and `end` of `(?s)start(.*?)end`. None if it has no such repeat, if a
-    part does not stream, or if the first may be empty."""
+    """The parts of a pattern, such as `start` and `end` of `(?s)start(.*?)end`. Empty if the pattern has no such
+    repeat, if a part does not stream, or if the first part may match the empty string."""
     state = tree.state
     parts: list[list[Node]] = [[]]
     for op, value in _flat(tree):
@@ -170,7 +170,7 @@ def _flat(nodes: Iterable[Node]) -> Iterator[Node]:
 
 
 def _reach(nodes: Iterable[Node], state: Any, flags: int) -> int:
-    """The most characters that the engine reads from the start of a match on, where runs are short."""
+    """The most characters that the engine reads from the start of a match on, if repeats are short (`RUN`)."""
     total = 0
     for op, value in nodes:
         inner = [_reach(body, state, syntax.inner_flags(op, value, flags)) for body in syntax.bodies(value)]
@@ -184,7 +184,7 @@ def _reach(nodes: Iterable[Node], state: Any, flags: int) -> int:
 
 
 def _run_stop(body: Tree, flags: int) -> re.Pattern[str] | None:
-    """A pattern of one character that ends a repeat of a body; None unless the body is one character, but not any."""
+    """A pattern of the characters that end a repeat of `body`; None unless `body` is one character of a class."""
     if len(body) != 1 or body[0][0] not in syntax.CHARACTERS:
         return None
     stop = syntax.compile_nodes([(opcode.ASSERT_NOT, (1, body)), syntax.ANY_CHARACTER], body.state, flags)

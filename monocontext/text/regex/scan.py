@@ -4,7 +4,7 @@ r"""Find the matches of a pattern in a text that is read piece by piece. They eq
 there depends on text after the window (`PatternPlan.decided`). These matches are yielded, and the window moves on. A
 pattern of which nothing is decided before the end needs a window of the whole text, which must be within the limit.
 
-A window also has the characters before it that the engine looks at, so it never takes an edge for the beginning.
+A window also has the characters before these that the engine looks at, so its edge is never taken for the beginning.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ WindowMatch = tuple[re.Match[str], int]  # a match in a window, and the characte
 def scan(plan: PatternPlan, span: Span, limit: int, pos: int, end: int, *, narrow: bool) -> Iterator[WindowMatch]:
     """The matches from character `pos` on, as if the text ended at `end`, in order.
 
-    `narrow`: the caller may stop early, so read no more ahead than it takes. Raises `ContextTooLarge` for a window
-    above the limit. GETs: those of the frames in which a match may begin, and of their neighbours.
+    `narrow`: the caller may stop early, so no more is read ahead than a match needs. Raises `ContextTooLarge` for a
+    window above the limit. GETs: those of the frames in which a match may begin, and of their neighbours.
     """
     if pos > end:
         return
@@ -62,9 +62,9 @@ def scan(plan: PatternPlan, span: Span, limit: int, pos: int, end: int, *, narro
 
 
 def match_at(plan: PatternPlan, span: Span, limit: int, pos: int, end: int, *, full: bool) -> WindowMatch | None:
-    """The match at `pos`, or with `full` the match of all of [pos, end), or None; reads as far as it takes to decide.
+    """The match at `pos`, or with `full` that of all of [pos, end); None if there is none. Reads until it is certain.
 
-    Raises `ContextTooLarge` where that is above the limit.
+    Raises `ContextTooLarge` for a window above the limit.
     """
     if full:
         plan = replace(plan, parts=())  # a match that is not the nearest may be the full one
@@ -126,7 +126,7 @@ class _GrowingWindow:
             self.text, self.start, self.stop = "\n\n", start - 1, start
 
     def _grow(self, start: int, characters: int) -> None:
-        """Append at least this many characters, or all that follow, and drop those before `start`."""
+        """Append at least `characters`, or all up to the end, and drop those before `start`."""
         parts = [self.text[start - self.start : self.stop - self.start]]
         goal = min(self.stop + characters, self._end)
         while self.stop < goal:
@@ -150,7 +150,7 @@ class _GrowingWindow:
 
 
 def _too_large(plan: PatternPlan, offset: int, limit: int) -> ContextTooLarge:
-    """The error of a pattern that needs more text at once than the limit, with what to write instead."""
+    """The error for a pattern that needs more text at once than the limit. It says what to write instead."""
     cause = "has a line of" if plan.within_line else "may match over lines, and needs"
     return ContextTooLarge(
         f"re: the pattern {plan.real.pattern!r:.1000} {cause} more than {limit:,} characters (materialize_limit) "

@@ -33,8 +33,8 @@ Tree = Any  # a sequence of nodes, with the flags and groups of its pattern as `
 
 
 def parse(pattern: re.Pattern[Any]) -> Tree | None:
-    """The tree of a pattern; None if it is not text, or this Python has no such parser or opcodes that are unknown
-    here."""
+    """The tree of a pattern; None for a pattern of bytes, and on a Python that has no such parser or has opcodes that
+    are unknown here."""
     if _parser is None or not isinstance(pattern.pattern, str):
         return None
     with warnings.catch_warnings():
@@ -65,7 +65,7 @@ def bodies(value: Any) -> list[Tree]:
 
 
 def inner_flags(op: Any, value: Any, flags: int) -> int:
-    """The flags that are in force inside a node, if `flags` are in force around it."""
+    """The flags in force inside a node, given those in force around it."""
     if op is not opcode.SUBPATTERN:
         return flags
     _, add, drop, _ = value
@@ -73,7 +73,7 @@ def inner_flags(op: Any, value: Any, flags: int) -> int:
 
 
 def walk(nodes: Iterable[Node], flags: int) -> Iterator[tuple[Node, int]]:
-    """All nodes of a tree, each with the flags that are in force there."""
+    """All nodes of a tree, each with the flags in force there."""
     for op, value in nodes:
         yield (op, value), flags
         for body in bodies(value):

@@ -32,8 +32,8 @@ Query = Any  # a `str`, a compiled pattern, or a list of these
 
 
 def compile_query(query: Query, *, ignore_case: bool = False, fixed: bool = False) -> Linewise:
-    """Compile the patterns of a query. Raises `re.error`, `TypeError` for a pattern that is not text, and
-    `InvalidParameters` for a pattern that can only match across lines."""
+    """Compile the patterns of a query. Raises `re.error`, `TypeError` for a pattern of bytes, `InvalidParameters` for
+    one that only matches across lines, and `ValueError` for an empty list, or options with a compiled pattern."""
     patterns = query if isinstance(query, list | tuple) else [query]
     if not patterns:
         raise ValueError("grep takes a pattern, or a list of at least one pattern")
@@ -41,7 +41,7 @@ def compile_query(query: Query, *, ignore_case: bool = False, fixed: bool = Fals
 
 
 def _compile_pattern(pattern: Any, ignore_case: bool, fixed: bool) -> re.Pattern[str]:
-    """Compile one pattern. Raises `ValueError` for options with a compiled one, as `re` does."""
+    """Compile one pattern. Raises `ValueError` for options with a compiled pattern, as `re` does."""
     if not isinstance(pattern, Pattern):
         pattern = materialize(pattern)
         if fixed and isinstance(pattern, str):
@@ -99,7 +99,7 @@ class _Block:
         self._lines = lines_before
 
     def lines_before(self, position: int) -> int:
-        """The number of newlines in the source before a position."""
+        """The number of newlines in the source before a position in the data."""
         if self._lines is None:
             self._lines = self.window.newlines_before
         assert self._lines is not None
@@ -240,7 +240,7 @@ class _LinePass:
             yield from self._search_long_line(block, 0)
 
     def _finish_line(self) -> Iterator[Hit]:
-        """Search the open line, which is complete."""
+        """Search the open line, which is now complete."""
         open_line = self._open_line
         assert open_line is not None
         self._open_line = None
@@ -255,13 +255,13 @@ class _LinePass:
         return next((region for region in self._regions if region.start - self._span.start >= start), None)
 
     def _skip_frames(self) -> Iterator[Hit]:
-        """Skip the frames up to the next window. The open line is read to its end if a match may begin in its part."""
+        """Skip the frames up to the next window. If a match may begin in the open line, search that line first."""
         if self._open_line and self._linewise.may_begin_in(self._open_line.data, goes_on=True):
             yield from self._search_long_line(self._open_line.block, self._open_line.position)
         self._open_line = None
 
     def _search_long_line(self, block: _Block, position: int) -> Iterator[Hit]:
-        """Search the line at a position on its own (GETs: 1 for the frame at each end, and those of its text)."""
+        """Search a line as a stream, found by its number (GETs: those of the frames at its ends, and of its text)."""
         span = self._span
         self._open_line = None
         number = self._number(block, position)

@@ -26,10 +26,10 @@ Part = tuple[int, int | None]
 def grep_parts(
     text: Any, linewise: Linewise, first: int, stop: int | None, max_hits: int | None, executor: Executor
 ) -> Iterator[Hit]:
-    """The first `max_hits` hits among lines that begin at characters [first, stop), found by the executor's workers: a
-    pickle of `text`, a `Monocontext`, opens it there.
+    """The first `max_hits` hits among lines that begin at characters [first, stop), found by the executor's workers,
+    which open a pickle of `text`, a `Monocontext`.
 
-    Each part costs the GETs of `grep`, 1 more for the root, and the blocks of filters again.
+    Each part costs the GETs of `grep`, 1 more for the root, and the blocks of filters once more.
     """
     work = partial(_search_part, text, list(linewise.patterns), max_hits)
     parts = in_order(executor, work, _split_into_parts(text.span, linewise, first, stop), PARTS_AHEAD)

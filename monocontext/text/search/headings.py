@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-_HEAD_LINES = 200  # how many lines are looked at to recognise logs, CSV and JSON lines
+_HEAD_LINES = 200  # the lines that decide whether a piece is a log, CSV or JSON lines
 _LEAST_SHARE_OF_ROWS = 0.5  # of these lines, for a log or JSON lines: a log also has tracebacks
 _LEAST_SHARE_OF_CSV_ROWS = 0.8  # of these lines, with the same number of delimiters, for a CSV
 _KINDS_OF_ROWS = {"CSV": "record", "JSON lines": "record", "log": "log line"}
@@ -99,7 +99,7 @@ def _kind_of_rows(lines: Sequence[str]) -> str:
 
 
 def _first_and_last(text: str, first: int, kind: str) -> HeadingStarts:
-    """The first line that is not blank, of this kind, and the last line. In a log they show the time that it covers."""
+    """The first line that is not blank, of this kind, and the last: in a log, the time that it covers."""
     begin = next(_lines(text, first))[0]
     last = text.rfind("\n", begin, len(text.rstrip())) + 1
     if last <= begin:
@@ -113,8 +113,8 @@ def _level(line: str) -> int:
 
 
 def _pick(headings: Sequence[_Heading], max_headings: int) -> HeadingStarts:
-    """At most `max_headings` headings, in order. The highest levels are taken first, and of the last level that does
-    not fit as a whole, evenly spaced ones."""
+    """At most `max_headings` headings, in order. Higher levels go first; of the first level that does not fit as a
+    whole, evenly spaced headings are taken."""
     chosen: list[_Heading] = []
     for level in sorted({heading.level for heading in headings}):
         same_level, room = [heading for heading in headings if heading.level == level], max_headings - len(chosen)

@@ -86,7 +86,7 @@ class GrepHits(Iterator[Hit]):
     def _summary(self) -> str:
         lines = [_format_hit(hit) for hit in islice(self._shown, SHOWN_HITS)]
         if len(self._shown) > SHOWN_HITS:
-            lines.append("[there are more: iterate it, as in list(...), or grep with max_hits]")
+            lines.append("[there are more: iterate over the hits, as in list(...), or pass max_hits]")
         return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""Say what a text is from a few of its frames: `Monocontext.outline`."""
+"""Describe a text from a few of its frames: `Monocontext.outline`."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ class Outline:
     names: tuple[str, ...]
     """Names of the first documents."""
     kinds: tuple[str, ...]
-    """The kinds of text at the places, the most common first: `Markdown`, `code`, `log`, `CSV`, `JSON lines`,
+    """The kinds of the pieces that were read, the most common first: `Markdown`, `code`, `log`, `CSV`, `JSON lines`,
     `session`, `prose`."""
     places: int
     """The number of frames that were read."""
     headings: tuple[Heading, ...]
-    """The headings at the places, in the order of the text."""
+    """The headings of these pieces, in the order of the text."""
 
     def __str__(self) -> str:
         lines = f" in {self.lines:,} lines" if self.lines is not None else ""
@@ -111,7 +111,7 @@ def outline(span: Span, documents: Documents[Any] | None) -> Outline:
 
 
 def _lines(last: _Sample) -> int | None:
-    """The number of lines of a text that ends with this piece; None if unknown."""
+    """The number of lines of a text whose last piece is `last`; None if unknown."""
     if last.newlines_before is None:
         return None
     return last.newlines_before + last.text.count("\n") + (last.text[-1:] not in ("", "\n"))

@@ -68,7 +68,7 @@ class _Search:
     """One search: reads frames, and gives their passages to `best`."""
 
     def __init__(self, span: Span, terms: Terms, best: _BestPassages, left_bytes: int, deadline: float):
-        """It may read `left_bytes` of text, and until `deadline` on the monotonic clock."""
+        """The search may read `left_bytes` of text, and until `deadline` on the monotonic clock."""
         self._span = span
         self._best = best
         self._left_bytes = left_bytes
@@ -90,7 +90,7 @@ class _Search:
         return passages
 
     def _weigh(self) -> Floats:
-        """The weights of the terms, by the frames that may hold them. Without filters a small text is read instead."""
+        """The weights of the terms: the rarer, the heavier. Filters tell; a small text without them is read."""
         size, scorer = len(self._span), self._scorer
         if self._frames.is_known.any():
             return self._frames.weigh(max(size / PASSAGE_CHARACTERS, 1.0))
@@ -111,8 +111,8 @@ class _Search:
         return self._left_bytes <= 0 or time.monotonic() > self._deadline
 
     def _read_frames(self) -> int:
-        """Read frames in waves until no other can hold one of the best passages. Returns how many might, where the
-        budget ends or cannot decide."""
+        """Read frames in waves until no unread one can hold one of the best passages. Returns how many still might when
+        the budget ends, or cannot decide."""
         order = self._frames.reading_order(self._scorer.weights)
         numbers, highest = self._frames.numbers[order], self._scorer.highest(self._frames.levels[:, order])
         is_vain = False
@@ -130,8 +130,8 @@ class _Search:
         return 0
 
     def _read_elsewhere(self) -> int:
-        """Read the text in its order, while frames that filters did not list may hold one of the best passages. Returns
-        about how many might, where the budget ends."""
+        """Read the text from its beginning, while frames that filters did not list may hold one of the best passages.
+        Returns about how many still might when the budget ends."""
         [highest] = self._scorer.highest(~self._frames.is_known[:, np.newaxis])
         for window in self._span.windows() if highest else ():
             if highest <= self._best.lowest_score:
@@ -142,8 +142,8 @@ class _Search:
         return 0
 
     def _score_window(self, window: Window) -> None:
-        """Score the passages of a window. Where its last line goes on after it, or it may begin inside a word,
-        the characters there are read: 1 GET if that frame is not in memory."""
+        """Score the passages of a window. If its last line goes on, or it may begin inside a word, the characters there
+        are read (1 GET if that frame is not in memory)."""
         self._left_bytes -= len(window.data)
         span, scorer, best = self._span, self._scorer, self._best
         start, stop = window.start - span.start, window.stop - span.start
@@ -191,7 +191,7 @@ class _BestPassages:
     """The best passages, by their first character; with `per_document`, by the number of their document."""
 
     def add(self, score: float, start: int, stop: int) -> None:
-        """Keep a passage if it is one of the best, and begins where it may. Of equal passages, the first one stays."""
+        """Keep a passage if it is one of the best, and begins where passages may. Of equal ones, the first stays."""
         document = self.documents.at(start) if self.documents is not None else None
         if score <= self.lowest_score or not (self.names.select(document.name) if document else self.between):
             return

@@ -36,13 +36,13 @@ Counts = NDArray[np.intp]
 
 
 def cut_passages(text: str, edges: Sequence[int]) -> list[int]:
-    """The first characters of the passages of text[edges[0]:edges[-1]], and its end. No passage crosses an edge."""
+    """The offsets at which the passages of text[edges[0]:edges[-1]] begin, and its end. No passage crosses an edge."""
     ends = ([match.end() for match in _PASSAGE.finditer(text, *part)] for part in pairwise(edges))
     return [edges[0], *chain.from_iterable(ends)]
 
 
 def weigh(passages: float, holding: Floats | Counts) -> Floats:
-    """The weights of terms that `holding` of `passages` contain: their inverse document frequencies."""
+    """The inverse document frequencies of terms, each of which `holding` of all `passages` contain."""
     return np.log1p((passages - holding + 0.5) / (holding + 0.5))
 
 
@@ -73,7 +73,7 @@ class Scorer:
         return self._sum(held * _MOST_COUNTED, np.where(held & (held.sum(0) > 1), 0.0, np.inf))
 
     def score(self, text: str, cuts: Sequence[int], may_hold: Flags) -> Floats:
-        """The scores of the passages between `cuts`; 0 for those that lack a phrase, or have an excluded term.
+        """The scores of the passages between `cuts`; 0 for passages that lack a phrase, or have an excluded term.
 
         A term counts in the passage in which it begins. `text` goes on after the last passage where a term does.
         """
@@ -82,8 +82,8 @@ class Scorer:
         return self._sum(scoring, gaps[: len(scoring)]) * ~without.any(0)
 
     def count(self, text: str, cuts: Sequence[int], may_hold: Flags) -> tuple[Counts, Floats]:
-        """For each term and passage, how many occurrences begin there, and the fewest characters from the beginning of
-        one to that of a neighbour, an occurrence of another term; infinite without a neighbour."""
+        """By term and passage: how many occurrences begin there, and the least distance in characters between one of
+        them and the next occurrence of another term on either side; infinite if there is none."""
         starts = [
             [match.start() for match in term.pattern.finditer(text, cuts[0])] if is_held else []
             for term, is_held in zip(self._terms, may_hold, strict=True)

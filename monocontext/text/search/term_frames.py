@@ -15,14 +15,14 @@ from monocontext.text.search.terms import Term
 from monocontext.text.source import Span
 
 _PASSAGES = np.array((0, 1.3, 4, 11, 30, 120))
-"""How many passages of a frame hold a term, by its level there: means over 64 MB each of code, prose and logs."""
+"""How many passages of a frame hold a term of each level: means over 64 MB each of code, prose and logs."""
 _SHARE_OF_UNKNOWN = 0.02
 """The assumed share of passages that hold a term, if the filters do not tell its frames."""
 _GAINS = np.array((0, 0, *np.log2(LEVELS)))
 """What the occurrences of a term add to the rank of a frame, by the term's level there."""
 _PRESENCE = 4
-"""What a term of weight 1 adds to it: as much as 2 ** 4 occurrences of a term. Of 2, 3, 4 and 6, 3 and 4 found the most
-of the best passages of 1 GB of prose within 5 % of its bytes, for the 12 queries of docs/benchmarks.md."""
+"""What a term of weight 1 adds to the rank of a frame: as much as 2 ** 4 occurrences of a term. Of 2, 3, 4 and 6, 3 and
+4 found the most of the best passages in 5 % of 1 GB of prose, for the 12 queries of docs/benchmarks.md."""
 
 
 class TermFrames:
@@ -38,10 +38,10 @@ class TermFrames:
         self.numbers = np.unique(np.concatenate([_numbers(may_hold) for may_hold, *_ in answers]))
         """The frames that may hold a known term, in the order of the text."""
         self.is_known = np.array([may_hold is not None for may_hold, *_ in answers])
-        """Whether the filters tell the frames of a term: they have no rows for two letters, and list no common term."""
+        """For each term, whether filters tell its frames: not those of a word of two letters or a very common one."""
         self.levels: Counts = np.ones((len(terms), len(self.numbers)), np.intp)
-        """For each term and frame: 0 if the term is not in it, 1 if it may be, n + 1 if it may be `LEVELS[n - 1]` times
-        or more."""
+        """By term and frame: 0 if the term is not there, 1 if it may be, 2 if it may be there at least `LEVELS[0]`
+        times, 3 if at least `LEVELS[1]` times, and so on."""
         for levels, (may_hold, *often) in zip(self.levels, answers, strict=True):
             if may_hold is not None:
                 levels[:] = np.isin(self.numbers, _numbers(may_hold))
@@ -49,12 +49,12 @@ class TermFrames:
                     levels[(levels > 0) & np.isin(self.numbers, _numbers(answer))] = level
 
     def weigh(self, passages: float) -> Floats:
-        """The estimated weights of the terms in a text of so many passages."""
+        """The estimated weights of the terms in a text of `passages` passages."""
         holding = np.where(self.is_known, _PASSAGES[self.levels].sum(1), _SHARE_OF_UNKNOWN * passages)
         return weigh(passages, np.minimum(holding, passages))
 
     def reading_order(self, weights: Floats) -> Counts:
-        """The indices of the frames: those first that hold heavy terms, or in which terms occur often."""
+        """The indices of the frames, first those with heavy terms, or in which terms occur often."""
         promise = _PRESENCE * weights[:, np.newaxis] * (self.levels > 0) + _GAINS[self.levels]
         return np.argsort(-promise.sum(0), kind="stable")
 

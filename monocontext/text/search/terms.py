@@ -31,9 +31,9 @@ _LETTER = r"(?=\w)[\0-\u0dff\u1e00-\u1fff]"
 Latin word without a space, and a Korean particle its word. (`re` compiles a small set fast: 0.1 ms; the others: 2 ms.)
 """
 _ENDING = "(?:es|ed|er|or|ing|ion)?s?"
-"""The pattern of the endings of an English word: those that search filters leave out, besides a single e."""
+"""The pattern of the endings of an English word that search filters leave out, without a single e."""
 _MOST_SPACES = 100
-"""The most spaces in a phrase that search filters allow for, where the phrase crosses the end of a frame."""
+"""The most spaces of a phrase that crosses the end of a frame, for search filters to find it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Term:
 
     @property
     def needle(self) -> bytes:
-        """A part of every match; empty where letters beside ASCII have cases."""
+        """A part of every match; empty if a letter outside ASCII has two cases, since only ASCII is in lower case."""
         has_cases = any(letter.lower() != letter.upper() for letter in self.query.text if not letter.isascii())
         return b"" if has_cases else lower_ascii(self.query.text)
 
@@ -121,7 +121,7 @@ def _word(token: str) -> Term:
 
 
 def _stem(word: str) -> tuple[str, tuple[str, ...]]:
-    """The beginning of all forms of an English word, and how its stem may go on before an ending."""
+    """The stem with which all forms of an English word begin, and what may follow it before an ending."""
     stem = str(stem_of(word.encode()), "utf-8")
     ending = word[len(stem) :]
     if word.endswith("ss"):  # class
@@ -154,7 +154,7 @@ def _counted(words: list[str]) -> tuple[str, ...]:
 
 
 def _pattern(text: str) -> str:
-    """The pattern of a text in any case, for texts whose ASCII letters are in lower case."""
+    """The pattern of `text` in any case, for texts whose ASCII letters are in lower case."""
     pattern = ""
     for letter in text:
         sigmas = "\u03c3\u03c2" if letter.upper() == "\u03a3" else ""
@@ -165,11 +165,11 @@ def _pattern(text: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """The text with Latin letters without diacritics."""
+    """The text with its Latin letters stripped of diacritics."""
     letters = ((letter, normalize("NFD", letter)[0]) for letter in text)
     return "".join(first if first.isascii() else letter for letter, first in letters).replace("\u0131", "i")
 
 
 def lower_ascii(text: str | bytes) -> bytes:
-    """The UTF-8 of a text, with ASCII letters in lower case. Each keeps its place, as not all do in `str.lower`."""
+    """The UTF-8 of a text, with ASCII letters in lower case. Offsets stay, which `str.lower` does not promise."""
     return (text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")).lower()

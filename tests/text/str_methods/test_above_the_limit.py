@@ -129,7 +129,7 @@ def test_above_the_limit_a_pattern_whose_literal_is_absent_has_no_match() -> Non
 
 def test_a_lazy_list_says_how_to_change_one_and_a_slice_of_it_where_it_begins() -> None:
     words = stored(TEXT, 50, LIMIT).split()
-    with pytest.raises(AttributeError, match=r"no 'sort': change a real one, x.copy\(\) or sorted\(x\)"):
+    with pytest.raises(AttributeError, match=r"no 'sort': change a real list, x.copy\(\) or sorted\(x\)"):
         words.sort()
     assert (" from 1;" in repr(words[1:-1]), " from 2;" in repr(words[2:])) == (True, True)
 
