@@ -1,4 +1,4 @@
-"""A string that lives in S3.
+"""A `str` of any size that lives in a bucket: only what the code looks at is fetched.
 
     from monocontext import Monocontext, publish
 
@@ -6,7 +6,7 @@
     context = Monocontext.open("s3://bucket/prefix")
     context[10:20], len(context), "needle" in context
 
-Importing this loads neither boto3 nor numpy: names are resolved on first use.
+Importing this package loads neither boto3 nor numpy, since names are resolved on first use.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _HOMES = {
     "publish": "writing.publish", "replace": "writing.upkeep.edit", "tools": "text_tools.functions",
     "update": "writing.upkeep.edit",
 }  # fmt: skip
-"""The module of each public name, below this one."""
+"""The module that defines each public name, relative to this package."""
 
 __all__ = [
     "ContextTooLarge", "Manifest", "Monocontext", "MonocontextError", "append", "delete", "documents",

@@ -1,4 +1,4 @@
-"""`python -m monocontext`."""
+"""Run the command line, as `python -m monocontext`."""
 
 from monocontext.cli import main
 

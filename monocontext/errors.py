@@ -14,12 +14,12 @@
     |   `-- Unhashable (TypeError)         the hash of a text above the limit
     |-- InvalidUrl (ValueError)            no store can be opened at this URL
     |-- InvalidEntry (ValueError)          an invalid key, value or lifetime for a memory
-    |-- InvalidParameters (ValueError)     a tool call without required parameters
+    |-- InvalidParameters (ValueError)     a parameter of a tool or a search is missing or invalid
     |-- UnknownTool (LookupError)          a tool call with an unknown name
     |-- ToolRefusal                        a tool's reply to a request of a model that it cannot fulfil
-    |-- NotPicklable (TypeError)           a text in the memory of this process
+    |-- NotPicklable (TypeError)           another process cannot open this text
     |-- ContextClosed (ValueError)         a text was used after close()
-    |-- Unsupported (OSError)              the store cannot do this: another try is in vain
+    |-- Unsupported (OSError)              the store cannot do this: do not try again
     `-- StoreFailure (OSError)             the store failed after retries: try again later
 
 Each error derives from the builtin that existing code already catches. A message is one line, and says what was
@@ -38,7 +38,7 @@ class NotFound(MonocontextError, FileNotFoundError):
 
 
 class NotAContext(MonocontextError, ValueError):
-    """The manifest at this URL is of a kind that this call cannot read."""
+    """Something is stored at this URL, but not a context, or not of the kind that this call reads."""
 
 
 class AlreadyExists(MonocontextError, FileExistsError):
@@ -62,7 +62,7 @@ class DamagedData(MonocontextError, ValueError):
 
 
 class UnsupportedFormat(DamagedData):
-    """A newer version wrote the format, or it has a feature that this version lacks."""
+    """A newer version wrote this, or it needs a feature that this version lacks."""
 
 
 class InvalidText(MonocontextError, ValueError):
@@ -74,7 +74,7 @@ class ContextTooLarge(MonocontextError, MemoryError):
 
 
 class Unhashable(ContextTooLarge, TypeError):
-    """A text above `materialize_limit` has no hash, since that would have to equal the hash of the `str`."""
+    """A text above `materialize_limit` has no hash, since its hash would have to equal that of the `str`."""
 
 
 class InvalidUrl(MonocontextError, ValueError):
@@ -86,7 +86,7 @@ class InvalidEntry(MonocontextError, ValueError):
 
 
 class InvalidParameters(MonocontextError, ValueError):
-    """A parameter of a tool or a search is missing, or cannot be used."""
+    """A parameter of a tool or a search is missing or invalid."""
 
 
 class UnknownTool(MonocontextError, LookupError):
@@ -98,7 +98,7 @@ class ToolRefusal(MonocontextError):
 
 
 class NotPicklable(MonocontextError, TypeError):
-    """A text in `memory://` cannot be passed to another process."""
+    """A text in `memory://`, or one opened with `client=`, cannot be passed to another process."""
 
 
 class ContextClosed(MonocontextError, ValueError):
@@ -113,12 +113,12 @@ class StoreFailure(MonocontextError, OSError):
     """The store failed, and retries did not help."""
 
     refusals: int = 0
-    """The number of times that the store requested a lower rate during the attempts."""
+    """How often the store asked for a lower rate during the attempts."""
 
 
 def install_line(extra: str, folder: str = ".") -> str:
-    """The command that installs an extra, for messages: run it in a clone of the repository, where nothing is on PyPI.
+    """The command that installs an extra, for error messages. It runs in a clone: the packages are not on PyPI.
 
-    `folder` is that of the distribution: `.` for monocontext, `./rlm` for monocontext-rlm.
+    `folder`: the folder of the distribution in the clone, `.` for monocontext and `./rlm` for monocontext-rlm.
     """
     return f"in the clone of monocontext, pip install -e '{folder}[{extra}]'"

@@ -1,8 +1,8 @@
-"""Globs in the language of `.gitignore`, with braces as in ripgrep: `*.py`, `src/**`, `/top.txt`, `*.{ts,tsx}`, `!lib`.
+"""Match names with globs like `.gitignore`, and with braces: `*.py`, `src/**`, `/top.txt`, `*.{ts,tsx}`, `!lib`.
 
-A glob without a slash inside applies at any depth, another from the top; `*` does not cross a slash; a glob that names
-a folder covers everything in it. Of several globs the last that matches decides, but below an excluded folder nothing
-is selected again.
+A glob without a slash, except at its end, matches at any depth, any other from the top. `*` does not match a slash. A
+glob that matches a folder covers everything in it. The last glob that matches a name decides, but nothing below an
+excluded folder is selected again.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from pathspec import PathSpec
     from pathspec.pattern import Pattern
 
-_MOST_EXPANDED = 1_000  # the most globs that the braces of one may stand for
+_MOST_EXPANDED = 1_000  # the most globs that one glob with braces may stand for
 _MOST_FOLDERS = 10_000  # the most folders that are remembered
 _PARTS = re.compile(r"\\.|\[[!^]?\]?[^\]]*\]|[{},]|.", re.DOTALL)
-"""The parts of a glob: an escaped character, a class in brackets, a brace or comma, another character."""
+r"""The parts of a glob: `a\{[bc]{d,e}` has the parts `a`, `\{`, `[bc]`, `{`, `d`, `,`, `e` and `}`."""
 
 
 class Globs:
-    """Globs that select names, and with `!` before them exclude names.
+    """Selects names by globs; a glob that begins with `!` excludes names.
 
-    Without a glob that selects, all names that no glob excludes are selected.
+    If every glob excludes names, all other names are selected.
     """
 
     def __init__(self, globs: Iterable[str], exclude: Iterable[str] = ()) -> None:
-        """`exclude`: globs that come after the others, and exclude names, or with `!` select them again.
+        """`exclude`: globs, applied after the others, that exclude names or, with `!`, select them again.
 
         Raises `ValueError` for an invalid glob, such as `!` alone.
         """
@@ -62,7 +62,7 @@ class Globs:
         return is_excluded
 
     def _verdict(self, path: str) -> bool | None:
-        """What the last glob that matches says; None if none matches."""
+        """Whether the last glob that matches a path selects it; None if none matches."""
         assert self._spec is not None
         return self._spec.check_file(path.replace("\n", "\r")).include  # its `**` does not cross a newline
 
@@ -94,7 +94,7 @@ def _without_braces(glob: str) -> Iterator[str]:
 
 
 def _expand(parts: list[str]) -> Iterator[str]:
-    """Yield the texts of a glob for all choices in its braces. A brace without an end is text."""
+    """Yield a glob once for each choice in its braces, without them. An unclosed brace stays as it is."""
     marks = _first_group(parts)
     if not marks:
         yield "".join(parts)
@@ -103,7 +103,7 @@ def _expand(parts: list[str]) -> Iterator[str]:
 
 
 def _first_group(parts: list[str]) -> list[int]:
-    """The indexes of the first brace that has an end, of the commas between its choices, and of its end."""
+    """The indexes of the first brace that is closed, of its commas, and of its end; empty if no brace is closed."""
     depth, marks = 0, list[int]()
     for index, part in enumerate(parts):
         if part == "{":

@@ -20,13 +20,13 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;",
 
 @contextmanager
 def progress_bar(label: str, total: int | None = None) -> Iterator[Callable[..., None]]:
-    """Show a bar; yields the `progress` argument for `publish`, `append`, `index`, `compact`, `verify` and `gc`.
+    """Show a bar. Yields a `progress` callback for `publish`, `append`, `index`, `compact`, `verify` and `gc`.
 
         with progress_bar("upload", total_bytes) as progress:
             publish(path, url, progress=progress)
 
-    The bar appears in a notebook or on a terminal; elsewhere nothing is printed. Without a `total` it shows a count and
-    no share.
+    The bar appears in a notebook or on a terminal; elsewhere nothing is printed. `total` is in bytes; without it,
+    only a count is shown.
     """
     if _in_notebook():
         bar = _NotebookBar(label, total)
@@ -42,12 +42,12 @@ def progress_bar(label: str, total: int | None = None) -> Iterator[Callable[...,
 
 
 def context_card(kind: str, characters: int, facts: Iterable[str]) -> str:
-    """HTML for a context: its size, and facts about it."""
+    """HTML that shows the kind and the size of a context, and facts about it."""
     return _card([f"<b>{_escape(kind)}</b> {characters:,} characters", _faint(", ".join(facts))])
 
 
 def counts_card(title: str, rows: Iterable[tuple[str, str]]) -> str:
-    """HTML for a title and a table of names and values."""
+    """HTML that shows a title above a table of names and values."""
     cells = "".join(
         f'<tr><td style="text-align:left">{_escape(name)}</td><td style="text-align:right">{_escape(value)}</td></tr>'
         for name, value in rows

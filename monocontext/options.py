@@ -1,4 +1,4 @@
-"""Types of the options that functions pass on, and checks of the names and values of options."""
+"""Define the option types that several functions share, and check the names and values of options."""
 
 # No `from __future__ import annotations`: a TypedDict compiles annotations that are strings, 1.5 ms of an import.
 
@@ -14,20 +14,20 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class ReachOptions(TypedDict, total=False):
-    """Options for the connection to an S3 server. An option that is `None` counts as not given."""
+    """Options for connecting to an S3 server. `None` means that an option is not given."""
 
     endpoint: str | None
     """The URL of a server other than AWS; by default `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`."""
     profile: str | None
     """A profile of the AWS configuration."""
     path_style: bool | None
-    """Whether the bucket is in the path instead of the host; by default if an endpoint is given."""
+    """Whether URLs name the bucket in the path, not in the host; by default only if an endpoint is given."""
     anonymous: bool | None
     """Whether to send unsigned requests."""
 
 
 class StoreOptions(ReachOptions, total=False):
-    """The options of `open_store`. Those of this class are for `s3://` only."""
+    """The options of `open_store`; those that this class adds are for `s3://` only."""
 
     region: str | None
     """By default the region of the AWS configuration, or `us-east-1` if there is none and an endpoint is given."""
@@ -40,7 +40,7 @@ class StoreOptions(ReachOptions, total=False):
 
 
 def validate_options(*options: type, error: type[TypeError] = TypeError) -> Callable[[Function], Function]:
-    """A decorator that checks the keywords of a function: an unknown one raises `error`, which names a similar one.
+    """A decorator that raises `error` for a keyword that a function does not take, and suggests a similar one.
 
     `options` are the TypedDicts of the function's `**options`. Their keys become keywords in the function's signature.
     """
@@ -67,9 +67,9 @@ def validate_options(*options: type, error: type[TypeError] = TypeError) -> Call
 
 
 class _WithOptions:
-    """The `__wrapped__` of a decorated function, whose signature has the keys of `options` as keywords.
+    """The `__wrapped__` of a decorated function: its signature has the keys of `options` as keywords.
 
-    The signature is computed when it is needed, since `inspect` takes 5 ms to import.
+    The signature is computed on demand, since `inspect` takes 5 ms to import.
     """
 
     def __init__(self, function: Callable[..., Any], options: tuple[type, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Define `dataclass`, `field`, `replace` and `NamedTuple`, which create classes faster than the standard library.
+"""Define `dataclass`, `field`, `replace` and `NamedTuple`, which create classes faster than the standard ones.
 
 The standard library's `dataclass` compiles up to six functions for each class (docs/decisions/022-records.md). This one
 compiles only `__init__`, when the first instance of a class is created. It supports slots (always), one base, `frozen`,
@@ -54,8 +54,8 @@ def _replace(record: Any, /, **changes: Any) -> Any:
 
 
 class _LazyAttribute:
-    """The attribute `__dataclass_fields__` or `__dataclass_params__` (which Dask reads) of a class. Its value is that
-    of an equal class of the standard library, which is created when the attribute is first read."""
+    """The attribute `__dataclass_fields__` or `__dataclass_params__` of a class, which Dask reads. The first read
+    creates a standard dataclass with the same fields, and takes the value from that."""
 
     def __init__(self, name: str, fields: dict[str, _Field], **parameters: bool) -> None:
         self.name = name
@@ -111,7 +111,7 @@ def _with_slots(written: type, frozen: bool, eq: bool) -> type:
 
 
 def _take_fields(class_name: str, body: dict[str, Any]) -> dict[str, _Field]:
-    """The fields that the body of a class annotates. Removes their defaults from the body, where slots take their
+    """The fields that the body of a class annotates. Removes their defaults from the body, since slots need these
     names."""
     fields: dict[str, _Field] = {}
     kw_only = False
@@ -216,7 +216,7 @@ def _frozen(message: str) -> AttributeError:
 
 
 def _state(self: Any) -> list[Any]:
-    """The state for `pickle`, which is that of a dataclass: earlier versions stored it so, and can load ours."""
+    """The state for `pickle`, in the form of a standard dataclass: earlier versions wrote it, and can read it."""
     return [getattr(self, name) for name in _fields_of(self.__class__)]
 
 

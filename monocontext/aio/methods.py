@@ -1,6 +1,7 @@
-"""Make the methods of asynchronous objects from those of synchronous ones: which there are, and how each is called.
+"""Derive asynchronous methods from synchronous ones: tables list which, and how each is called.
 
-`methods.pyi` has their types; `python tests/aio/stub.py` writes it.
+A class with these methods also has `_text`, `_wrap`, `_call` and `_each`, as `text._Awaiting` does. The types are in
+`methods.pyi`, which `python tests/aio/stub.py` writes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Mode(Enum):
 
 
 _ITEMS_AT_ONCE = {"__iter__": 100}
-"""By method, how many items one call of a thread fetches; else 1. A call costs as much as ten lines or names."""
+"""How many items one call of a thread fetches, by method; 1 for others. A call costs as much as ten lines."""
 
 
 def _asynchronous(name: str, mode: Mode, method: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Read texts asynchronously: the slices and methods of `AsyncMonocontext` run the synchronous ones in a thread."""
+"""Read texts asynchronously: `AsyncMonocontext` runs the slices and methods of `Monocontext` in threads."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class AsyncOptions(CacheOptions, RootOptions, ReachOptions, total=False):
 
 
 def _refusal(name: str, instead: str) -> Callable[..., NoReturn]:
-    """A method that raises `TypeError`. Without it, `in` would loop over coroutines for ever, for example."""
+    """A method that raises `TypeError`. Without it, `x in text`, for example, would loop over coroutines for ever."""
 
     def refuse(*_: object) -> NoReturn:
         raise TypeError(f"{name} cannot await a read: {instead}")
@@ -47,15 +47,15 @@ class _Awaiting:
         self._threads = threads
 
     def _wrap(self, result: Any) -> Any:
-        """A result of the synchronous object as the asynchronous one returns it."""
+        """The asynchronous form of a synchronous result, or of each item of a tuple."""
         return tuple(map(self._wrap_one, result)) if type(result) is tuple else self._wrap_one(result)
 
     def _wrap_one(self, result: Any) -> Any:
         return str(result) if isinstance(result, LazyText) else result
 
     async def _call(self, work: Callable[[], _T], undo: Callable[[_T], object] | None = None) -> _T:
-        """Run work in a thread and return its result. If the task is cancelled, the work ends where it next waits for
-        data; if it has a result nevertheless, `undo` is called with it, to close what was opened."""
+        """Run work in a thread and return its result. If the task is cancelled, the work ends when it next waits for
+        data. If it still returns a result, `undo` is called with that, to close what was opened."""
         future: Future[_T] = Future()
         awaited = asyncio.wrap_future(future)
 
@@ -79,8 +79,8 @@ class _Awaiting:
 
 
 def _run_for_future(work: Callable[[], _T], future: Future[_T], is_cancelled: Callable[[], bool]) -> None:
-    """Run work in this thread, and set the result of a future. The work ends where it waits for data if the task that
-    awaits the future was cancelled."""
+    """Run work in this thread, and set the result of a future. If the task that awaits the future is cancelled, the
+    work ends when it next waits for data."""
 
     def check() -> None:
         if is_cancelled():
@@ -103,7 +103,7 @@ class AsyncMonocontext(_Awaiting, TextMethods):
         """Called by `open`. `opening` opens the text, or the list or dict of its documents; None for an open text."""
         super().__init__(text, threads)
         self._context: LazyContext | None = text
-        """What `run` passes on: the text, or the list or dict of its documents."""
+        """What `run` passes to its function: the text, or the list or dict of its documents; None until it is open."""
         self._opening = opening
 
     @classmethod
@@ -118,8 +118,9 @@ class AsyncMonocontext(_Awaiting, TextMethods):
     ) -> Self:
         """Open the context at `s3://bucket/prefix`, a directory or `memory://name` (1 GET, for its root).
 
-        Use `await` or `async with`. Takes the options of `Monocontext.open` but `unit`, `workers`, `transport` and
-        `keep_alive`, and raises the same errors. A `client` of aioboto3 is not closed. `run` passes on the `shape`.
+        Use `await` or `async with`. Takes the options of `Monocontext.open` except `unit`, `workers`, `transport` and
+        `keep_alive`, and raises the same errors. `client`: a client of aioboto3, which is never closed. `shape`: what
+        `run` passes to its function.
         """
         check_place(url)
         arguments: dict[str, Any] = {**options, "shape": shape}

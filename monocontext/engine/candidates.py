@@ -39,10 +39,10 @@ class Narrowing:
 
 
 class Candidates:
-    """The frames of a stored text in which a match may begin; none begins elsewhere.
+    """The frames of a stored text in which a match may begin; no match begins elsewhere.
 
     After `shifted_by` or `mapped`, characters are those of a text derived from the stored one. The search reports each
-    match (`record_match`), so statistics tell how many frames were read without one.
+    match (`record_match`), so statistics tell how many frames were searched in vain.
     """
 
     def __init__(
@@ -99,8 +99,8 @@ class Candidates:
             )
 
     def with_neighbours(self, within_line: bool) -> Candidates:
-        """These candidates, and the neighbouring frames that decide a match: the frame before if it does not end a
-        line, the frame after if a match may reach into it. Statistics do not count them."""
+        """These candidates, and the neighbouring frames that decide a match: the frame before unless it ends a line,
+        and the frame after unless a match stays `within_line` and the candidate ends one. Not in statistics."""
         runs: Runs = []
         for first, stop in self.runs:
             last = self._frame(stop - 1)
@@ -124,11 +124,11 @@ class Candidates:
             self._stats.hits += 1
 
     def count_each(self, frames: Iterator[_T]) -> Iterator[_T]:
-        """These frames, each counted as looked at when the search receives it."""
+        """Yield these frames, and count each as searched when the search receives it."""
         for frame in frames:
             self.count_looked_at()
             yield frame
 
     def count_looked_at(self, frames: int = 1) -> None:
-        """Count so many candidates as looked at."""
+        """Count `frames` candidates as searched."""
         self._stats.looked_at += frames

@@ -1,4 +1,4 @@
-"""Find the documents of a text by number, character or name; pages of their records are fetched when needed."""
+"""Find the documents of a text by number, character or name, and fetch the pages of their records on demand."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class StoredDocuments(DocumentTable):
         self._fetcher = fetcher
         self._inline_page: DocumentPage | None = None  # the last page, if the root holds it
         self._numbers_by_page: dict[int, dict[bytes, int]] = {}
-        """For each page after the stored tables of names: the numbers of its documents by name."""
+        """The numbers of documents by name, for each page that no stored table of names covers."""
         if ref.last_page is not None:
             before = ref.pages[-2] if len(ref.pages) > 1 else None
             self._inline_page = DocumentPage(ref.last_page, ref.pages[-1], before)
@@ -154,7 +154,7 @@ class StoredDocuments(DocumentTable):
         return self._find_in_tables(raw_name) if document is None else document
 
     def _find_in_pages(self, raw_name: bytes) -> int | None:
-        """The last document with a name among the newest, which no stored table of names has (1 GET for each page)."""
+        """The last document with a name among the newest, which no table of names covers (1 GET for each page)."""
         refs = self.page_refs
         for number in range(len(refs) - 1, -1, -1):
             if refs[number].documents <= self._ref.named:

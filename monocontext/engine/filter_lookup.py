@@ -1,6 +1,6 @@
 """Look up a query in the search filters of a text: in which frames may its matches begin?
 
-A look-up fetches nothing itself: it returns its result, or the items that it lacks (see `frame_table`).
+A look-up fetches nothing: it returns its result, or the items that it lacks (see `frame_table`).
 """
 
 from __future__ import annotations
@@ -109,13 +109,13 @@ class FilterLookup:
     def _reason_against_filters(self, query: Query | None, frames: int) -> str:
         """The reason why filters do not help in this many frames; empty if they do."""
         if query is None:
-            return "the pattern has no text that every match holds"
+            return "no text occurs in every match of the pattern"
         if not self._has_filters:
             if self._table.manifest.has_earlier_filters:
                 return "an earlier version wrote the search filters: `monocontext index --filters URL` renews them"
             return "the context has no search filters"
         if frames < _LEAST_FRAMES:
-            return f"filters help from {_LEAST_FRAMES} frames on, and the searched text has {frames}"
+            return f"filters help only in {_LEAST_FRAMES} frames or more, and the searched text has {frames}"
         return ""
 
     def _sections_of(self, frames: range) -> list[_Section]:
@@ -170,7 +170,7 @@ def _answer_key(search: FilterSearch, section: _Section) -> Hashable:
 
 
 def _restrict(runs: Runs, has_rows: bool, within: range) -> Narrowing:
-    """The answer of filters, restricted to a range of frames."""
+    """What the answers of filters leave of the frames in `within`."""
     first, last = within.start, within.stop
     low = bisect_right(runs, first, key=lambda run: run[1])
     high = bisect_left(runs, last, key=lambda run: run[0])
@@ -181,9 +181,9 @@ def _restrict(runs: Runs, has_rows: bool, within: range) -> Narrowing:
     frames, remaining = len(within), sum(stop - start for start, stop in candidates)
     if remaining <= DENSE_SHARE * frames:
         return Narrowing(frames, runs=candidates, reason="")
-    reason = f"{remaining:,} of {frames:,} frames may hold it"
+    reason = f"a match may begin in {remaining:,} of {frames:,} frames"
     if not has_rows:
-        reason = "the filters have no rows for so short a text; they need 5 bytes, or 3 letters"
+        reason = "the text to find is too short for the filters: they need 5 bytes, or a word of 3 letters"
     return Narrowing(frames, runs=None, reason=reason, dense_runs=candidates if remaining <= MOST_LISTED else None)
 
 

@@ -9,7 +9,7 @@ from itertools import accumulate
 from monocontext.errors import DamagedData
 from monocontext.format.index import ASCII, Frame
 
-FRAME_OVERHEAD_BYTES = 600  # the memory that a frame takes in the cache and in an index page, without its text
+FRAME_OVERHEAD_BYTES = 600  # the memory of a frame in the cache and in an index page, without its text
 CHECKPOINT_EVERY = 1024  # bytes between two counts of characters: a short slice decodes 2 KB, not 256 KiB
 NEWLINES_EVERY = 4096  # bytes between two checkpoints of the count of newlines: about 50 lines
 _CONTINUATION = bytes(range(0x80, 0xC0))  # the bytes of UTF-8 that begin no character
@@ -58,7 +58,7 @@ class FrameText:
         return self._decode_between(first, after)[start - checkpoints[first] : stop - checkpoints[first]]
 
     def part(self, start: int, stop: int) -> str:
-        """The part of the frame that is within characters [start, stop) of the text, at least one character."""
+        """The characters of the frame that are in [start, stop) of the text. There must be at least one."""
         first = self.frame.start
         return self.slice(max(start - first, 0), min(stop - first, self.frame.characters))
 
@@ -73,7 +73,7 @@ class FrameText:
         return self._first_byte(i) + len(self._decode_between(i, i + 1)[: character - checkpoints[i]].encode())
 
     def to_character(self, byte: int) -> int:
-        """The character whose first byte is at this offset; the number of characters for the end."""
+        """The character that begins at a byte offset; for the end, the number of characters."""
         if self.is_ascii:
             return byte
         i = byte // CHECKPOINT_EVERY
@@ -117,8 +117,8 @@ class FrameText:
         return self._decode(self._first_byte(first), self._first_byte(after))
 
     def _character_counts(self) -> array[int]:
-        """The number of characters that begin before each checkpoint, and before the end. Takes 0.5 ms for 256 KiB,
-        without numpy, whose import takes 100 and which workers in WebAssembly lack."""
+        """The number of characters that begin before each checkpoint, and before the end (0.5 ms for 256 KiB). Uses no
+        numpy, whose import takes 100 ms and which workers in WebAssembly lack."""
         if self._character_checkpoints is None:
             data = self.data
             counts = (

@@ -4,7 +4,7 @@ Index pages are fetched when they are needed, and before them the directories th
 directories stay in memory: some 0.6 KB for each GB of text that was read.
 
 Some look-ups also serve the read-ahead, which must not wait. Such a look-up fetches nothing: it returns its result, or
-the items that it lacks. `FrameTable.look_up_and_fetch` repeats it for a caller that waits.
+the items that it lacks. For a caller that waits, `FrameTable.look_up_and_fetch` fetches these and looks up again.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class UnopenedDirectory:
         return FetchItem(("directory", entry.id), entry.key, 0, entry.size_bytes, memory_bytes, self._open)
 
     def _open(self, body: memoryview) -> _Node:
-        """Hang the entries of the directory into the tree, and return them for the cache."""
+        """Add the entries of the directory to the tree, and return them for the cache."""
         parent, index = self._parent, self._index
         before = parent.entries[index - 1] if index else parent.before
         node = _Node(entries_in(self._entry, bytes(body), before), before, parent.firsts[index])
@@ -79,7 +79,7 @@ class _Node:
             "newlines": [entry.newlines for entry in entries],
             "pages": self.firsts[1:],
         }
-        """For each column the position at the end of each entry, from the beginning of the text."""
+        """What the text has of each column up to the end of each entry."""
         self.children: dict[int, _Node] = {}  # the entries of the open directories among these, by index
 
 
@@ -149,7 +149,7 @@ class FrameTable:
             fetcher.cache.put(("page", tree.count - 1), self._last_page.page)
 
     def look_up_and_fetch(self, look_up: Callable[[GetLoaded], _T | Missing]) -> _T:
-        """Call `look_up` and fetch what it lacks until it has a result (1 GET an item, those of a call in parallel)."""
+        """Call `look_up`, and fetch what it lacks, until it has a result (1 GET an item, in parallel for each call)."""
         fetched: dict[Hashable, Any] = {}  # the cache may be too small for them
 
         def get_loaded(key: Hashable) -> Any:
@@ -162,8 +162,8 @@ class FrameTable:
         return result
 
     def blocks(self, start: int, stop: int, backward: bool = False) -> Iterator[list[Frame]]:
-        """The frames that hold characters [start, stop), in order or from the end, as lists of up to `BLOCK_FRAMES` of
-        one page (1 GET for each index page, when the caller comes to it)."""
+        """The frames that hold characters [start, stop), in order or backward, as lists of up to `BLOCK_FRAMES` frames
+        of one page (1 GET for each index page, when the caller reaches it)."""
         if stop <= start:
             return
         first, last = self._page_number("characters", start), self._page_number("characters", stop - 1)
@@ -257,8 +257,8 @@ class FrameTable:
         return self._fetcher.fetch_all([self._page_item(number) for number in numbers])
 
     def frames_without(self, flag: int, start: int, stop: int) -> Candidates | None:
-        """The frames of characters [start, stop) that lack a flag of `format.index`; None if over 64 and over 2 % do
-        (no GET if the root says that none does; else 1 for each index page, `PAGES_AHEAD` in parallel)."""
+        """The frames of characters [start, stop) that lack a flag of `format.index`; None if they are more than 64, and
+        more than 2 % of the text's frames (no GET if the root says that none lacks it; else 1 for each index page)."""
         runs: Runs = []
         if start < stop and not self.manifest.flags & flag:
             first_page, last_page = self._page_number("characters", start), self._page_number("characters", stop - 1)
@@ -292,7 +292,7 @@ class FrameTable:
             return self._fetcher.cache.get(key)
 
     def is_in_memory(self, start: int, stop: int) -> bool:
-        """Whether the frames of characters [start, stop) and their index pages are in memory, without using them."""
+        """Whether the frames of characters [start, stop) and their index pages are in memory. Counts no use of them."""
         cache, last = self._fetcher.cache, self._last_page
         with LOCK:
             while start < stop and not self._fetcher.is_closed:
@@ -313,7 +313,7 @@ class FrameTable:
         self._last_page = None
 
     def page_or_item(self, column: Column, value: int, get_loaded: GetLoaded | None = None) -> Page | FetchItem:
-        """The index page with a character, frame, byte or newline if it is in memory, else the item to fetch first."""
+        """The index page of a character, frame, byte or newline if it is in memory, else the item to fetch first."""
         number = self._tree.number(column, value)
         if isinstance(number, UnopenedDirectory):
             return number.item()

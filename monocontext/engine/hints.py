@@ -7,7 +7,7 @@
 
 Each line is parsed by itself as soon as it ends. Nothing is run: an expression is evaluated only if it consists of
 literals, `len(context)`, and names that were set to such values. The reads in a loop are computed for its first rounds
-and its last one: if these are evenly spaced, so are the others. Prose that parses as code costs bytes, never more.
+and its last one: if these are evenly spaced, so are the others. Prose that parses as code only costs bytes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ those after an offset that depends on the text (`context.find(word, end)`)."""
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """`count` slices of `width` characters: the first at character `start`, each `step` after the one before it."""
+    """`count` slices of `width` characters: the first begins at `start`, each other one `step` after the one before."""
 
     start: int
     width: int
@@ -59,7 +59,7 @@ _Names = dict[str, Any]  # the known values of names: a number, a text, a `range
 
 
 class _Method(NamedTuple):
-    """What a method or function that searches looks for."""
+    """How a method or function searches."""
 
     reach: Reach
     backward: bool = False
@@ -85,7 +85,7 @@ _OPERATIONS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """The value of a name for the context, or for a copy of it in another case, which counts as of equal length."""
+    """The context, or a copy of it in another case, which is taken to have the same length."""
 
     ignore_case: bool = False  # whether it is such a copy
 
@@ -117,7 +117,7 @@ class CodeHints:
         self._seen: set[Hint] = set()
 
     def feed(self, delta: str) -> list[Hint]:
-        """Take the next piece of a reply; returns the hints of the lines that it completes, each hint once a reply."""
+        """Take the next piece of a reply. Returns the hints of the lines that it completes, each hint once a reply."""
         *lines, rest = (self._rest + delta).split("\n")
         self._rest = rest[:_MOST_LINE_CHARACTERS]
         hints: list[Hint] = []

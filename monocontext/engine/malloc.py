@@ -1,4 +1,4 @@
-"""Give freed memory back to the system."""
+"""Return freed memory to the operating system."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 
 def give_back_memory() -> None:
-    """Give freed memory back to the system, if the C library can (glibc). Takes a fraction of a millisecond."""
+    """Return freed memory to the operating system, if the C library can (glibc). Takes less than a millisecond."""
     if sys.platform != "linux" or sys.is_finalizing():  # then nothing can be imported any longer
         return
     import ctypes

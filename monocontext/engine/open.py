@@ -1,4 +1,4 @@
-"""Open a context: its store, its root, and the objects outside of it that it may be read from."""
+"""Open a context: its store, its root, and the objects outside it that it refers to."""
 
 # No `from __future__ import annotations`: a TypedDict compiles annotations that are strings, 1.5 ms of an import.
 
@@ -33,22 +33,23 @@ class CacheOptions(TypedDict, total=False):
     cache_dir: str | os.PathLike[str] | None
     """A folder that keeps fetched data for the next process."""
     cache_dir_bytes: int
+    """The most bytes that the folder keeps."""
     prefetch: Prefetch
-    """The reads that are fetched ahead."""
+    """Which reads are fetched ahead."""
 
 
 class TextOptions(CacheOptions, total=False):
     """Options of a text that is assembled from pieces, not opened at a URL."""
 
     workers: Workers | None
-    """What carries out requests, in place of threads."""
+    """The workers that carry out requests, instead of the shared threads."""
 
 
 class RootOptions(TypedDict, total=False):
     """Options of `Monocontext.open` for a text that is opened at a URL."""
 
     allow: Iterable[str | os.PathLike[str]]
-    """URLs and paths outside of the context that it may be read from."""
+    """URLs and paths outside the context that may be read."""
     generation: int | None
     """The generation to open; None for the newest."""
     preload: bool
@@ -73,13 +74,13 @@ def check_place(place: object) -> None:
 
 
 def check_prefetch(prefetch: str) -> None:
-    """Raise `ValueError` unless a word is one of `Prefetch`."""
+    """Raise `ValueError` unless `prefetch` is one of the words of `Prefetch`."""
     if prefetch not in get_args(Prefetch):
         raise ValueError(f"prefetch must be 'all', 'code', 'history' or 'off', not {prefetch!r}")
 
 
 class ContextHandle:
-    """The store and options of an open context: for its readers, for later generations, and for other processes."""
+    """The store and the options of an open context, by which this and other processes make its readers."""
 
     def __init__(
         self,
@@ -145,11 +146,11 @@ class ContextHandle:
         return reader
 
     def find_foreign(self, url: str, sources: Iterable[str]) -> tuple[RangeReader, str]:
-        """The store and key of an object outside of the context. Raises `ForeignObject` if it may not be read.
+        """The store and key of an object outside the context. Raises `ForeignObject` if it may not be read.
 
-        Objects in the same bucket are allowed. On disk, the context's own folder is, and so are `sources`, the files
-        that its root names: it can only name a file whose exact version (inode, time, size) and checksums its writer
-        knew, so no reader gets text that its writer did not have. Any other object needs `allow=`.
+        In a bucket, all objects of that bucket are allowed. On disk, the context's own folder is, and so are `sources`,
+        the files that its root names: a root names the exact version (inode, time, size) and the checksums of a file,
+        so no reader gets text that the writer did not have. Any other object needs `allow=`.
         """
         own = self.store.url
         trusted = [own, *self.allow]
@@ -157,7 +158,7 @@ class ContextHandle:
             trusted += sources
         if not any(is_within(url, location) for location in trusted):
             raise ForeignObject(
-                f"{own} refers to {url}, which is outside of the context: to read that, open the context with "
+                f"{own} refers to {url}, which is outside the context: to read it, open the context with "
                 f"allow=[{url!r}], or with a folder or bucket that contains it"
             )
         try:
@@ -177,18 +178,18 @@ class ContextHandle:
         return self.disk.reader(store, f"{self.store_options.get('endpoint') or ''} {url}", is_own=is_own)
 
     def handle(self) -> tuple[str, dict[str, Any]]:
-        """A URL and options that open the same context in another process, with that process's credentials."""
+        """A URL and options that open this context in another process, with its credentials. Raises `NotPicklable`."""
         if self.store.url.startswith("memory:"):
             raise NotPicklable(f"{self.store.url} is in the memory of this process: store it in a directory or on S3")
         if "client" in self.store_options:
-            raise NotPicklable(f"{self.store.url} was opened with client=, which cannot be pickled: open it without")
+            raise NotPicklable(f"{self.store.url} was opened with client=, which cannot be pickled: leave client= out")
         options: dict[str, Any] = {"cache_bytes": self.cache_bytes, "allow": self.allow, "prefetch": self.prefetch}
         if self.disk is not None:
             options |= {"cache_dir": self.disk.folder, "cache_dir_bytes": self.disk.capacity_bytes}
         return self.store.url, options | self.store_options
 
     def close(self) -> None:
-        """Close the stores of objects outside of the context, and the context's own store if this handle owns it."""
+        """Close the stores of objects outside the context, and the context's own store if this handle owns it."""
         for store in [*self._foreign.values(), *([self.store] if self._owns_store else [])]:
             store.close()
         self._foreign.clear()

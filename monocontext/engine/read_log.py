@@ -14,7 +14,7 @@ KEPT_MARKS = 1_000  # older marks are forgotten
 
 
 class ReadLog:
-    """The ranges of characters that were read. `since` makes a mark, and returns those since an earlier one."""
+    """Records the ranges of characters that were read. `since` makes a mark, and returns those since an earlier one."""
 
     _most = MOST_RANGES
 
@@ -37,8 +37,8 @@ class ReadLog:
                 self._since_mark = merge(ranges, self._most // 2)
 
     def since(self, mark: int | None) -> tuple[int, list[tuple[int, int]]]:
-        """Make a mark. Returns it, and the ranges that were read since `mark`, that of an earlier call, sorted and
-        merged: none if `mark` is None, and those since the oldest mark that is kept if `mark` is not kept.
+        """Make a mark. Returns it, and the ranges read since `mark`, an earlier one, sorted and merged: none if it is
+        None. For a mark that is no longer kept, these are the ranges since the oldest one that is.
         """
         with self._lock:
             self._before_marks.append(merge(self._since_mark, self._most))
@@ -51,7 +51,7 @@ class ReadLog:
 
 
 class PieceLog(ReadLog):
-    """The pieces that code received. One of more than `MOST_PIECE_CHARACTERS` is not recorded."""
+    """Records the pieces that code received, except those longer than `MOST_PIECE_CHARACTERS`."""
 
     _most = MOST_PIECES
 
@@ -61,7 +61,7 @@ class PieceLog(ReadLog):
 
 
 def merge(ranges: Iterable[tuple[int, int]], most: int) -> list[tuple[int, int]]:
-    """At most `most` sorted ranges that cover these: adjacent ones are merged, and others over growing gaps."""
+    """At most `most` sorted ranges that cover these: touching ones are merged, and near ones if too many are left."""
     gap = 0
     while True:
         merged: list[tuple[int, int]] = []

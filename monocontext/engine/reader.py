@@ -1,7 +1,7 @@
-"""Read a context: a range of characters goes in, verified text comes out.
+"""Read one generation of a context: slices, passes, searches and lines, with verified text.
 
 A reader joins a frame table (the frames that a read needs), search filters (the frames in which a match may begin), a
-fetcher (stored data) and a read-ahead (likely next reads). It reads one generation, the same for life.
+fetcher (stored data) and a read-ahead (likely next reads). It never changes to another generation.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FIRST_CANDIDATES_BYTES = 2 << 20
 ONE_CANDIDATE_BYTES = 1 << 20
 """A search that ends at the first match begins with this much: four frames. Eight moved 3 to 4 times the text used."""
 REFILL_SHARE = 7 / 8
-"""The window is refilled when no more than this share of it is ahead. A larger share makes a request of each frame;
+"""The window is refilled when at most this share of it is ahead. With a larger one, each frame is a request of its own;
 with three quarters, a link of 600 MB/s runs dry after one late answer (10 GB, simulated: 18.7 s instead of 18.1)."""
 
 
@@ -70,7 +70,8 @@ class Reader:
         prefetch: Prefetch = "all",
         round_trip_seconds: float | None = None,
     ):
-        """Parameters: see `Fetcher`. `prefetch`: the reads that are fetched ahead."""
+        """`find_foreign`: finds the objects outside the context. `prefetch`: which reads are fetched ahead.
+        `round_trip_seconds`: that of the store; 0 if it is near, None if it was not measured."""
         self.manifest = manifest
         self._store = store
         self.characters, self.text_bytes = manifest.characters, manifest.text_bytes
@@ -91,14 +92,14 @@ class Reader:
         self.read_log: ReadLog | None = None  # the characters that were read; None until a caller starts the log
         self.piece_log: PieceLog | None = None
         """The pieces that code received: slices, lines of hits, matches, passages. None until the log starts."""
-        # `read` compares these counts with those before it: did it use frames that nobody had, and did it wait for any?
+        # `read` compares these counts before and after: did it use frames for the first time, and did it wait for any?
         self._first_uses = 0  # how often a frame was used for the first time since it was fetched
         self._awaited_uses = 0  # how often a caller waited for such a frame
         self._last_hit: Frame | None = None  # the frame with the last hit of a search
 
     @cached_property
     def ends(self) -> TextEnds:
-        """The beginning and the end of the text that came with the root (no GET)."""
+        """The beginning and the end of the text, which came with the root (no GET)."""
         return TextEnds(self.manifest)
 
     @cached_property
@@ -287,9 +288,9 @@ class Reader:
         return self._make_candidates(narrowed.runs, start, stop, narrowed.frames)
 
     def frames_holding(self, query: Query, start: int, stop: int) -> Candidates | None:
-        """Like `candidates`, also if most frames are candidates or in memory; None if no filter can tell, or if more
-        than `filter_lookup.MOST_LISTED` frames are candidates. The cost is the same, but for the index pages of the
-        candidates, which are not fetched."""
+        """Like `candidates`, but also if most frames are candidates or in memory; None if no filter can tell, or if
+        more than `filter_lookup.MOST_LISTED` frames are candidates. The cost is the same, except that the index pages
+        of the candidates are not fetched."""
         if stop <= start:
             return None
         result = self._look_up_filters(FilterSearch(query, start, stop))
@@ -369,7 +370,7 @@ class Reader:
         return text.frame.start_newline + text.newlines_before(text.to_byte(character - text.frame.start))
 
     def count_real(self, size_bytes: int) -> None:
-        """Count a text of this size that became a real `str`, because a function does not support lazy texts."""
+        """Count a lazy text of `size_bytes` that became a real `str`, for a function that needs one."""
         with LOCK:
             self.stats.real.texts += 1
             self.stats.real.bytes += size_bytes

@@ -1,8 +1,8 @@
-"""Find a literal in a large `bytes` or `str`, by the C library if that is faster.
+"""Find a literal in a large `bytes` or `str`, with the C library where that is faster.
 
-`memmem` of glibc finds a rare literal in 256 KiB in 20 to 30 us, `bytes.find` in 50 to 120 (CPython 3.11, 2026-11-22),
-and one of two or three bytes in 80. So its first character is looked for first: `memchr` takes 5 us if that is absent,
-as letters of ASCII are in other scripts.
+`memmem` of glibc searches 256 KiB for a rare literal in 20 to 30 us, or 80 if it has 2 or 3 bytes; `bytes.find` takes
+50 to 120 (CPython 3.11, 2026-11-22). Before that, `find` looks for the first character alone (`memchr`), which
+takes 5 us, and ends the search if that is absent, as ASCII letters are in other scripts.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-NEAR = 2048  # a literal within so many characters is found faster by `find` than by a call of the C library
-FAR = 4 * NEAR  # the least number of characters for which a call of the C library is faster
+NEAR = 2048  # within this many characters, `find` is faster than a call of the C library
+FAR = 4 * NEAR  # the least number of characters in which the C library is faster
 
 
 def find(hay: Any, needle: Any, start: int = 0, stop: int = sys.maxsize) -> int:
@@ -53,7 +53,7 @@ def _c_search() -> Callable[[Any, Any, int, int], int] | None:
     address_of_bytes, address_of_str = ctypes.pythonapi.PyBytes_AsString, ctypes.pythonapi.PyUnicode_AsUTF8
     for address_of in (address_of_bytes, address_of_str):
         address_of.restype, address_of.argtypes = void_p, (ctypes.py_object,)
-    # With the interpreter's lock: a thread that computes can delay one that released it by 5 ms, for a search of 20 us.
+    # PyDLL keeps the GIL: after a search of 20 us, a thread that released it could wait 5 ms for it.
     memmem = ctypes.PyDLL(None).memmem
     memmem.restype, memmem.argtypes = void_p, (void_p, size_t, void_p, size_t)
 

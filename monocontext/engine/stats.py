@@ -8,7 +8,7 @@ from monocontext.records import dataclass, field
 
 @dataclass(slots=True)
 class PrefetchStats:
-    """Counts of read-ahead: what was fetched, and what of that was used."""
+    """Counts of the read-ahead: what it fetched, and how much of that was used."""
 
     gets: int = 0  # GET requests that no caller waited for when they were sent; part of `Stats.gets`
     bytes_fetched: int = 0  # stored bytes of these requests; part of `Stats.bytes_fetched`
@@ -16,18 +16,16 @@ class PrefetchStats:
 
     @property
     def precision(self) -> float:
-        """The share of these bytes that was used; 1.0 if none were fetched."""
+        """The share of the fetched bytes that was used; 1.0 if none were fetched."""
         return min(1.0, self.bytes_used / self.bytes_fetched) if self.bytes_fetched else 1.0
 
     def __str__(self) -> str:
-        return (
-            f"{self.gets:,} of the GETs ahead, {self.bytes_fetched:,} bytes, {100 * self.precision:.0f} % of them used"
-        )
+        return f"{self.gets:,} GETs prefetched {self.bytes_fetched:,} bytes, {100 * self.precision:.0f} % of them used"
 
 
 @dataclass(slots=True)
 class SearchStats:
-    """Counts of search filters: requests, and frames that they ruled out. Summed over searches."""
+    """Counts of all searches by filters: requests, frames that filters ruled out, and frames searched."""
 
     searches: int = 0  # searches that filters narrowed
     frames: int = 0  # frames that those searches would have read without filters, up to the end of the text
@@ -72,7 +70,7 @@ class Stats:
     bytes_used: int = 0
     """Stored bytes of the fetched frames that a caller then looked at, counted once a fetch, in whole frames."""
     throttled: int = 0
-    """The number of answers that asked for fewer requests (503 SlowDown and similar), each with a repeated request."""
+    """The number of answers that asked for fewer requests, such as 503 SlowDown; each request was sent again."""
     disk_hits: int = 0  # requests that files of an earlier read answered (`cache_dir`); not part of `gets`
     disk_bytes: int = 0  # stored bytes of these requests; not part of `bytes_fetched`
     hits: int = 0
@@ -80,7 +78,7 @@ class Stats:
     misses: int = 0
     wait_seconds: float = 0.0  # time that callers waited for storage, summed over threads
     credentials_source: str = ""
-    """The source of the credentials for S3; if that is botocore, also the reason for using it."""
+    """Where the credentials for S3 come from; for botocore, also why it was asked."""
     prefetch: PrefetchStats = field(default_factory=PrefetchStats)
     search: SearchStats = field(default_factory=SearchStats)
     real: RealStats = field(default_factory=RealStats)

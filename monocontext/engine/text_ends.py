@@ -16,7 +16,7 @@ class TextEnds:
         """Raises `DamagedData` for copies that cannot belong to this text."""
         self._head, self._tail = _end(manifest, is_tail=False), _end(manifest, is_tail=True)
         self.head_stop, self.tail_start = self._head.frame.stop, self._tail.frame.start
-        """The character after the head, and the first one of the tail."""
+        """The first character after the head, and the first one of the tail."""
 
     def within(self, start: int, stop: int) -> FrameText | None:
         """The end that holds characters [start, stop), also if `start` equals `stop`; None if neither end does."""
@@ -36,7 +36,8 @@ def _end(root: Manifest, *, is_tail: bool) -> FrameText:
     data = read_end(root.tail if is_tail else root.head)
     characters, newlines = len(data.decode()), data.count(b"\n")
     if len(data) > root.text_bytes or characters > root.characters or newlines > root.newlines:
-        raise DamagedData(f"{ROOT_KEY}: the head or tail has {characters} characters, the text only {root.characters}")
+        whole, found = (root.text_bytes, root.characters, root.newlines), (len(data), characters, newlines)
+        raise DamagedData(f"{ROOT_KEY}: a head or tail has {found} bytes, characters and newlines, the text {whole}")
     frame = Frame(
         number=root.frames - 1 if is_tail else 0,
         object=ROOT_KEY, offset=0, stored_bytes=0, bytes=len(data), characters=characters, newlines=newlines,

@@ -20,7 +20,7 @@ class CopiedRun(NamedTuple):
 
 
 class TextInRoot:
-    """A store that answers from the copy of the text in a root, and asks the store below for everything else.
+    """A store that answers from the copy of the text in a root, and asks another store for everything else.
 
     The reader verifies these answers like any other. Once the copy turns out to be damaged, it is no longer used. Safe
     for use by many threads.
@@ -57,7 +57,7 @@ class TextInRoot:
 
 
 def _copied_runs(root: Manifest) -> list[CopiedRun]:
-    """The runs of the only index page of a small text. The copy has them end to end."""
+    """The runs of the only index page of a small text, and where their copies begin: they lie end to end."""
     assert root.last_page is not None  # by `Manifest.check`
     page = Page(root.last_page, root.pages[-1], None)
     results: list[CopiedRun] = []

@@ -16,7 +16,7 @@ from monocontext.errors import DamagedData
 from monocontext.format import index
 from monocontext.format.index import Frame, FrameRecord
 
-RAW_FRAME_BYTES = 256 << 10
+RAW_FRAME_BYTES = 256 << 10  # of texts that are stored uncompressed: in memory, and values of a `Memory`
 _local = threading.local()  # compressors of zstd are cheap to keep, and not safe to share between threads
 _ASCII_BREAKS: tuple[bytes, ...] = (b"\x0b", b"\x0c", b"\x1c", b"\x1d", b"\x1e")  # where `str.splitlines` cuts too
 _OTHER_BREAKS = tuple(character.encode() for character in "\x85\u2028\u2029")
@@ -131,18 +131,18 @@ def _damaged(frame: Frame, problem: str) -> DamagedData:
 
 
 def _inflate(stored: bytes, frame: Frame) -> bytes:
-    """The text of a zstd frame, whose header must have the recorded size: then no more than that is allocated."""
+    """The text of a zstd frame. Its header must have the recorded size, so that no more than that is allocated."""
     decompressor = _local.decompressor = getattr(_local, "decompressor", None) or zstandard.ZstdDecompressor()
     try:
         size = zstandard.frame_content_size(stored)
         if size == frame.bytes:
             return bytes(decompressor.decompress(stored))
     except zstandard.ZstdError as error:
-        raise _damaged(frame, f"does not inflate: {error}") from None
-    raise _damaged(frame, f"has another size: expected {frame.bytes} bytes of text, found {size}")
+        raise _damaged(frame, f"not valid zstd: {error}") from None
+    raise _damaged(frame, f"expected {frame.bytes} bytes of text, found {size} in the header")
 
 
 def raw_frames(data: bytes) -> tuple[FrameRecord, ...]:
-    """The records of frames of about 256 KiB of an object that is a text in UTF-8, not compressed."""
+    """The records of the frames, of about 256 KiB each, of an uncompressed text in UTF-8."""
     framer = Framer(RAW_FRAME_BYTES)
     return tuple(encode(frame, "raw")[1] for part in (framer.feed(data), framer.finish()) for frame in part)

@@ -37,6 +37,6 @@ def parse_manifest(data: bytes, name: str) -> list[DeepRecurseSegment]:
 
 
 def segment_key(store: Store) -> Callable[[str], str]:
-    """A function that returns the key in `store` of a segment with a name, which may include the store's prefix."""
+    """A function that returns the key in `store` of a segment by its name, which may include the store's prefix."""
     prefix = store.url.partition("://")[2].partition("/")[2] + "/"
     return lambda name: name.removeprefix(prefix)

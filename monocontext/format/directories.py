@@ -44,7 +44,7 @@ def rows_text(data: bytes, key: str) -> bytes:
     """The JSON text of a directory. Raises `DamagedData`, whose message names the object `key`."""
     try:
         if not 0 < zstandard.frame_content_size(data) <= refs.MOST_PAGE_BYTES:
-            raise DamagedData(f"{key}: expected a directory of at most {refs.MOST_PAGE_BYTES:,} bytes")
+            raise DamagedData(f"{key}: expected a directory of 1 to {refs.MOST_PAGE_BYTES:,} bytes")
         text: bytes = zstandard.ZstdDecompressor().decompress(data)
     except zstandard.ZstdError as error:
         raise DamagedData(f"{key}: not a directory: {error}") from None
@@ -98,8 +98,8 @@ def _pages_below(entries: Entries) -> int:
 
 
 def expand(root: Manifest, get: Get) -> Manifest:
-    """The root with all pages and filters instead of directories, which must not be committed (1 GET for each
-    directory; 0.6 KB of memory for each GB of text). Raises `DamagedData`, `NotFound`."""
+    """The root with each directory replaced by the pages or filters below it, which must not be committed (1 GET for
+    each directory; 0.6 KB of memory for each GB of text). Raises `DamagedData`, `NotFound`."""
     if not root.has_directories:
         return root
     return replace(
@@ -128,9 +128,9 @@ def _expanded(entries: Entries, get: Get, before: Any = None) -> Entries:
 
 
 def use_directories(root: Manifest, put: Put, get: Get) -> Manifest:
-    """A large root with its first pages and filters in directories, a small root unchanged (1 PUT for each new
-    directory, and 1 GET for each that is extended). To keep a root with directories below `_MOST_ROOT_BYTES`, copies of
-    text are shortened and copies of last pages left out."""
+    """A large root with its first pages and filters moved into directories; a small root unchanged (1 PUT for each new
+    directory, and 1 GET for each that is extended). To keep a root with directories below `_MOST_ROOT_BYTES`, its
+    copies of text are shortened, and its copies of last pages left out."""
     for level in range(refs.MOST_LEVELS):
         if _named_bytes(root) <= MOST_NAMED_BYTES:
             break
@@ -160,7 +160,7 @@ def _named_bytes(root: Manifest) -> int:
 
 
 def _move_level(root: Manifest, level: int, put: Put, get: Get) -> Manifest:
-    """The root with the entries of one level in directories, except the last ones."""
+    """The root with the entries of one level moved into directories, except the last ones."""
     mover = _Mover(level, put, get)
     movable, others = _movable_filters(root)
     filters = mover.move((*root.filter_directories, *movable), KEPT_FILTERS, FILTERS)
@@ -182,8 +182,8 @@ class _Mover:
     get: Get
 
     def move(self, entries: Entries, kept: int, most: int) -> Entries:
-        """These entries, with those of the level in directories of at most `most` entries. The last `kept` of them stay
-        (of directories the last one). A last directory that is not full is stored again, with more entries."""
+        """These entries, with those of the level moved into directories of at most `most` entries. The last `kept` ones
+        stay, or the last directory. A directory that is not full is stored again, with more entries."""
         first = sum(refs.level_of(entry) > self.level for entry in entries)
         count = sum(refs.level_of(entry) == self.level for entry in entries[first:])
         stop = first + count - (1 if self.level else kept)
@@ -214,8 +214,8 @@ class _Mover:
 
 
 def _movable_filters(root: Manifest) -> tuple[list[refs.FilterRef], list[refs.FilterRef]]:
-    """The filters that directories may name, those of dense parts of the text that follow each other and the
-    directories; and the others, those of edits, whose frames lie between the frames of others."""
+    """The filters that directories may name, and the others. The first cover dense parts of the text, one after the
+    other, after the directories; the others come from edits, and their frames lie between those of other filters."""
     stop = root.filter_directories[-1].stop_frame if root.filter_directories else 0
     movable: list[refs.FilterRef] = []
     others: list[refs.FilterRef] = []

@@ -1,4 +1,4 @@
-"""Look up names in tables of document names. `name_tables` makes the tables.
+"""Look up names in tables of document names, which `name_tables` makes.
 
 A table has one entry for each distinct name: the hash of the name, and the number of the last document that has it. The
 entries are in buckets of equal length, each with a checksum, so that a lookup reads one bucket. `docs/format.md`

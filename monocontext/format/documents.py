@@ -149,14 +149,14 @@ class DocumentPage:
         count = int.from_bytes(data[8:12], "little")
         size = zstandard.frame_content_size(data[12:])
         is_possible = 0 <= size <= MOST_PAGE_BYTES and count > 0
-        require(is_possible, f"impossible sizes: {count} documents in {size} bytes")
+        require(is_possible, f"expected documents in at most {MOST_PAGE_BYTES:,} bytes, found {count:,} in {size:,}")
         body = zstandard.ZstdDecompressor().decompress(data[12:])
         require(len(body) == size >= count * _ROW_BYTES, f"expected {count} documents, found {len(body)} bytes")
         columns, offset = decode_columns(_COLUMNS, count, body, 0)
         gaps, gap_newlines, characters, self.bytes, self.newlines, name_bytes, metadata_bytes = columns
         self._heap = body[offset:]
-        is_filled = sum(name_bytes) + sum(metadata_bytes) == len(self._heap)
-        require(is_filled, "names and metadata do not fill the page")
+        expected, size = sum(name_bytes) + sum(metadata_bytes), len(self._heap)
+        require(size == expected, f"expected {expected} bytes of names and metadata, found {size}")
         self.stops = array("Q", accumulate(map(add, gaps, characters), initial=ref.start))[1:]
         self.starts = array("Q", map(sub, self.stops, characters))
         self._last_lines = array("Q", accumulate(map(add, gap_newlines, self.newlines), initial=ref.start_newline))[1:]
@@ -214,12 +214,12 @@ class DocumentPage:
         )
 
     def rows(self) -> list[DocumentRow]:
-        """All rows, to which a writer adds more if the page is not full."""
+        """All rows; a writer adds more to them if the page is not full."""
         return [
             DocumentRow(*counts, self.raw_name(i), self._raw_metadata(i))
             for i, counts in enumerate(zip(*self._rows, self.bytes, self.newlines, strict=True))
         ]
 
     def first_ending_after(self, character: int) -> int:
-        """The index, in the page, of the first document that ends after a character; `len(self)` if none does."""
+        """The index in the page of the first document that ends after a character; `len(self)` if none does."""
         return bisect_right(self.stops, character)

@@ -1,4 +1,4 @@
-"""Encode and decode index pages, which record where each frame is stored, and its lengths, checksum and flags.
+"""Encode and decode index pages, which record the location, lengths, checksum and flags of each frame.
 
 A page is a small JSON table of *runs* (adjacent frames in one object), followed by fixed-width columns, little endian,
 with one entry per frame. `docs/format.md` describes the layout byte by byte, and what is checked on every load.
@@ -33,7 +33,7 @@ HAS_SIGMA = 16  # the frame has U+03A3, the one character whose `lower()` depend
 ENDS_LINE = 32  # the frame ends in `\n`; not set in contexts of versions without filters
 
 OF_TEXT = ASCII | LOWER_KEEPS_LENGTH
-"""The flags that hold for a whole text if all its frames have them, wherever it is cut."""
+"""The flags that a whole text has if all its frames do, wherever it is cut."""
 
 Columns = tuple[tuple[str, str], ...]  # the name of each column of a table, and its type code in `array`
 _MAGIC = b"MCPAGE\x00\x01"
@@ -59,7 +59,7 @@ class FrameRun:
     """Adjacent frames in one object."""
 
     object: str
-    """A key below the context's place (`segments/...`), or the URL of a foreign object (a virtual segment)."""
+    """A key below the context's URL (`segments/...`), or the URL of a foreign object (a virtual segment)."""
     offset: int
     """The offset of the first frame in the object, in bytes."""
     frames: int
@@ -142,7 +142,7 @@ def encode_page(runs: Sequence[FrameRun], records: Sequence[FrameRecord]) -> byt
 
 
 def flags_of_text(records: Iterable[FrameRecord], before: int = OF_TEXT) -> int:
-    """`before` and the flags of all these frames, as far as they are in `OF_TEXT`."""
+    """The flags of `OF_TEXT` that `before` and all these frames have."""
     return reduce(and_, (record.flags for record in records), before) & OF_TEXT
 
 
@@ -161,7 +161,7 @@ def page_ref(data: bytes, records: Iterable[FrameRecord], before: PageRef | None
 
 
 class Page:
-    """A loaded page, which finds the frame of a character by bisection. 54 bytes a frame in memory."""
+    """A loaded page, which finds the frame of a character by bisection. It takes 54 bytes a frame in memory."""
 
     def __init__(self, data: bytes, ref: PageRef, before: PageRef | None):
         """Parse and check a page. Raises `DamagedData`, whose message names the object."""

@@ -1,7 +1,7 @@
 """Copy text into a root: all of a small text, or the two ends of a larger one, so that one GET opens and reads it.
 
-A text that is written at once is copied whole if it takes at most 4 MiB as it is stored: to read these takes less time
-than a second request. Each append would write the copy again, so the limit of a text that grows is 32 KiB.
+A text that is written at once is copied whole if its stored form has at most 4 MiB, which take less time to read than a
+second request. Each append would write the copy again, so the limit for a text that grows is 32 KiB.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Copies = dict[str, Any]  # the fields `text`, `head` and `tail` of a root
 
 @dataclass(slots=True)
 class Gathered:
-    """What may be copied into a root of some neighbouring frames, gathered frame by frame."""
+    """What a root may copy of some neighbouring frames, gathered frame by frame."""
 
     stored: bytes | bytearray | None = field(default_factory=bytearray)
     """The frames as they are stored; `None` if they are too large for a root."""
@@ -53,8 +53,8 @@ class Gathered:
 
 
 def copies(base: Manifest | None, added: Gathered, *, may_be_whole: bool) -> Copies:
-    """The copies for a root of the text of `base`, if there is one, and added frames. `may_be_whole`: the root has the
-    records of all frames. Foreign text is not copied: a read of it must fail once its object is replaced."""
+    """The copies for a root whose text is that of `base`, if given, and added frames. `may_be_whole`: the root has the
+    records of all frames. Foreign text is not copied, since a read of it must fail once its object is replaced."""
     if base is None or not base.frames:
         if may_be_whole and added.stored is not None:
             return whole(bytes(added.stored))

@@ -92,7 +92,7 @@ class Manifest:
     stored_bytes: int = 0
     """The sum of the stored lengths of all frames."""
     frame_bytes: int = 256 << 10
-    """The size of a frame that the last writer aimed at, in bytes of text."""
+    """The size of a frame that the last writer aimed for, in bytes of text."""
     codec: str = "zstd"
     """The codec of the last writer."""
     last_page: bytes | None = None
@@ -151,7 +151,7 @@ class Manifest:
         return bool(self.filter_directories) or any(hasattr(page, "level") for page in first_pages)
 
     def check(self) -> None:
-        """Assert the invariants. Raises `DamagedData`."""
+        """Raise `DamagedData` unless the invariants hold."""
         try:
             refs.require(self.generation >= 1, f"generation {self.generation} is not positive")
             refs.require(self.codec in refs.CODECS, f"codec {self.codec!r} is unknown")
@@ -170,7 +170,7 @@ class Manifest:
             fits = copy is None or (last is not None and len(copy) == last.size_bytes)
             refs.require(fits, "last_page and the last page differ in length")
             is_whole = copy is not None and len(self.pages) == 1 and len(self.text) == -(-self.stored_bytes // 3) * 4
-            refs.require(not self.text or is_whole, "text is not that of its one page")
+            refs.require(not self.text or is_whole, "text does not have the length of the only page's frames")
             refs.require(not self.final_newline or self.newlines > 0, "a final newline, but no newline")
         except ValueError as error:
             raise DamagedData(f"{ROOT_KEY} (generation {self.generation}): {error}") from None
@@ -252,7 +252,8 @@ class Manifest:
         known |= {*cls.__match_args__, "open_frames"}
         filters = refs.parse_filters(root.get("filters", ()))
         has_earlier_filters = len(filters) < len(root.get("filters", ()))
-        directories = () if has_earlier_filters else root.get("filter_directories", ())  # they name earlier ones too
+        # Directories of a root with filters of an earlier version name such filters too.
+        directories = () if has_earlier_filters else root.get("filter_directories", ())
         fields: dict[str, Any] = {name: str(root[name]) for name in ("write_id", "created", "codec")}
         fields |= {name: refs.count_of(root[name]) for name in ("generation", "stored_bytes", "frame_bytes")}
         fields |= {name: str(root.get(name, "")) for name in ("text", "head", "tail")}
@@ -280,7 +281,7 @@ class Manifest:
 
 
 def _parse_json(data: bytes) -> Any:
-    """The JSON value of a root. The copy of its text, megabytes of base64, is cut out first: to parse it takes long."""
+    """The JSON value of a root. The copy of its text, megabytes of base64, is cut out first, to save time."""
     start = data.find(_TEXT_FIELD) + len(_TEXT_FIELD)
     stop = data.find(b'"', start)
     if start >= len(_TEXT_FIELD) and stop >= 0 and data.find(b"\\", start, stop) < 0:
@@ -391,8 +392,8 @@ def generation_in(key: str) -> int | None:
 
 
 def _read_root(store: Store, key: str, generation: int | None = None) -> Root:
-    """Read one root; if it is damaged, or is other JSON by a flipped bit, read it again: it may be intact in the store.
-    Raises `DamagedData` if its generation is not that of its key: a search for the newest root would never end."""
+    """Read one root, and once more if it is damaged or no longer a root: the stored object may be intact. Raises
+    `DamagedData` if its generation is not that of its key, since a search for the newest root would never end."""
     data, read_bytes = b"", 0
     for gets in (1, 2):
         try:

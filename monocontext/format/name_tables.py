@@ -1,4 +1,4 @@
-"""Encode and decode tables of document names. It needs numpy, which processes that only look names up do not load."""
+"""Encode and decode tables of document names, with numpy, which processes that only look up names do not load."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def first_doubled(entries: Any) -> tuple[int, int] | None:
     numbers, same = ordered["number"], np.flatnonzero(~is_last)
     if not len(same):
         return None
-    offset = same[np.argmin(numbers[same + 1])]
+    offset = same[np.argmin(numbers[same + 1])]  # of all pairs, the one whose second document comes first
     return int(numbers[offset]), int(numbers[offset + 1])
 
 
@@ -53,7 +53,7 @@ def _by_hash(entries: Any) -> tuple[Any, Any]:
 
 
 def table_of(entries: Any, documents: int) -> tuple[NameTableRef, bytes]:
-    """A new table of the names in `entries`, which covers so many documents of the text, and its bytes."""
+    """A new table of the names in `entries`, and its bytes. `documents`: the number up to the last one it covers."""
     last = last_of_each_name(entries)
     data, buckets, stride = encode_names(last)
     return NameTableRef(fresh_id(), documents, len(last), buckets, stride), data

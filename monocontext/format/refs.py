@@ -1,4 +1,4 @@
-"""Parse and check the entries of a root and of its directories: references to pages, filters, documents and so on."""
+"""Parse and check the entries of a root and of its directories: references to pages, filters and documents."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ class DocumentDirectory(DocumentPageRef):
 
 @dataclass(frozen=True, slots=True)
 class NameTableRef:
-    """A table of the names of neighbouring documents (`document_names`)."""
+    """A table of the names of neighbouring documents (`document_names`). Its counts are its own, except `documents`."""
 
     id: str
     documents: int
@@ -225,7 +225,7 @@ class DocumentsRef:
     last_page: bytes | None = None
     """The last page if it is small: then it is in the root instead of an object."""
     names: tuple[NameTableRef, ...] = ()
-    """Names of documents after these tables are looked up in pages."""
+    """The tables of names. Names of documents after the last table are looked up in pages."""
     doubled: int | None = None
     """The number of the first document that has the name of an earlier one of the same upload; `None` if none has."""
 
@@ -283,7 +283,7 @@ def parse_entries(rows: Sequence[dict[str, Any]], entry_type: type[Any], directo
 
 
 def parse_filters(rows: Sequence[dict[str, Any]]) -> tuple[FilterRef, ...]:
-    """The entries of `filters`, without those of other kinds than `FILTER_KIND`."""
+    """The entries of `filters`, except those of another kind than `FILTER_KIND`."""
     results = []
     for row in rows:
         if row["kind"] == FILTER_KIND:
@@ -344,7 +344,8 @@ def check_filters(refs: Sequence[FilterRef], frames: int) -> None:
 
 
 def check_filter_directories(refs: Sequence[FilterDirectory], covered: int = 0) -> int:
-    """The number of frames up to the last directory. Raises `ValueError` if they cannot follow `covered` frames."""
+    """The number of frames up to the end of the last directory. Raises `ValueError` if the directories are invalid, or
+    cannot follow `covered` frames."""
     for number, ref in enumerate(refs):
         where = f"filter directory {number}"
         check_entry(where, ref, refs[number - 1] if number else None)

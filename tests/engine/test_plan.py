@@ -40,7 +40,7 @@ def test_any_needs(wanted: list[FetchItem], at_once: int) -> None:
         assert {need.object for need in request.items} == {request.object}
         assert request.start == min(need.offset for need in request.items)
         assert request.stop == max(need.offset + need.stored_bytes for need in request.items)
-        assert request.memory_bytes == request.stored_bytes + sum(need.bytes for need in request.items)
+        assert request.memory_bytes == request.stored_bytes + sum(need.decoded_bytes for need in request.items)
         assert request.stored_bytes <= limit or len(request.items) == 1
         for left, right in pairwise(request.items):
             assert 0 <= right.offset - left.offset - left.stored_bytes <= GAP_BYTES, "only short gaps are read over"

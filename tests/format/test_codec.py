@@ -94,7 +94,7 @@ def test_a_bomb_is_refused_before_it_is_inflated() -> None:
     for bomb, result in bombs.items():
         tracemalloc.start()
         try:
-            must_refuse(bomb, zstd_frame(bomb, 1000), f"has another size: expected 1000 bytes of text{result}")
+            must_refuse(bomb, zstd_frame(bomb, 1000), f"expected 1000 bytes of text{result}")
             assert tracemalloc.get_traced_memory()[1] < 1 << 20
         finally:
             tracemalloc.stop()
@@ -108,13 +108,13 @@ def test_a_bomb_that_lies_about_its_size() -> None:
     assert honest[4] == bomb[4] == 0x60
     lying = bomb[:5] + honest[5:7] + bomb[7:]
     assert zstandard.frame_content_size(lying) == 1000
-    must_refuse(lying, zstd_frame(lying, 1000), "does not inflate")
+    must_refuse(lying, zstd_frame(lying, 1000), "not valid zstd")
 
 
 def test_what_follows_the_compressed_frame_is_not_text() -> None:
     two = zstandard.compress(b"x" * 1000) + zstandard.compress(b"y" * 1000)
     assert decode(two, zstd_frame(two, 1000)) == b"x" * 1000
-    must_refuse(two, zstd_frame(two, 2000), "has another size: expected 2000 bytes of text, found 1000")
+    must_refuse(two, zstd_frame(two, 2000), "expected 2000 bytes of text, found 1000 in the header")
 
 
 @given(st.integers(0, 200), st.integers(1, 255), st.booleans())

@@ -1,4 +1,4 @@
-"""Cache decoded frames and pages: bounded in bytes, the least recently used is evicted first.
+"""Cache decoded frames and pages, bounded in bytes: the least recently used is evicted first.
 
 Prefetched entries wait in a part of their own for their first use, and are evicted last: the read-ahead fills only a
 share of the cache, and what it fetched first will be used first.
@@ -44,7 +44,7 @@ class Cache:
         self.used_bytes = 0
 
     def get(self, key: Hashable) -> Sized | None:
-        """The entry `key`, which counts as used from now on; None if there is none (some 0.3 us)."""
+        """The entry of a key, which counts as used from now on; None if there is none (some 0.3 us)."""
         entry = self._used.get(key)
         if entry is not None:
             self._used.move_to_end(key)
@@ -54,7 +54,7 @@ class Cache:
         return entry
 
     def peek(self, key: Hashable) -> Sized | None:
-        """The entry `key`, which does not count as used; None if there is none."""
+        """The entry of a key, which does not count as used; None if there is none."""
         entry = self._used.get(key)
         return self._expected.get(key) if entry is None else entry
 

@@ -46,7 +46,7 @@ MIN_WINDOW_BYTES = 24 << 20  # the least memory for requests in flight, so that 
 GIVEN_BACK_BYTES = 16 << 20  # a closed reader returns memory to the system if it had this much or more
 
 FindForeign = Callable[[str], tuple[RangeReader, str]]
-"""Returns the store and key of an object outside of the context, by its URL. Raises `ForeignObject` if not allowed."""
+"""Returns the store and key of an object outside the context, by its URL. Raises `ForeignObject` if not allowed."""
 
 
 def refuse_foreign(url: str) -> tuple[RangeReader, str]:
@@ -76,7 +76,7 @@ class Fetcher:
         stats: Stats | None,
         round_trip_seconds: float | None,
     ):
-        """`find_foreign`: finds objects outside of `store`. `round_trip_seconds`: see `Link`."""
+        """`find_foreign`: finds the objects outside `store`. `round_trip_seconds`: as of a `Link`."""
         self.url = url
         self.stats = stats or Stats()
         self.cache = Cache(cache_bytes)
@@ -249,7 +249,7 @@ class Fetcher:
             return request
 
     def _pop_startable(self) -> FetchRequest | None:
-        """Take the first request out of the queue if it may run beside those that do."""
+        """Take the first request out of the queue if it may run beside those that run now; None if not."""
         while self._queue and len(self._running) < self._limit.current:
             request = self._queue[0].request()
             if request is None or request.is_started or request.is_done:  # the entry is obsolete
@@ -262,7 +262,7 @@ class Fetcher:
         return None
 
     def _has_room(self, request: FetchRequest) -> bool:
-        """Whether a request may run beside those that do. If none does, it may, whatever its size."""
+        """Whether a request may run beside those that run now. If none runs, it may, whatever its size."""
         if not self._running:
             return True
         size_bytes = request.memory_bytes
@@ -360,7 +360,7 @@ class Fetcher:
                 stats.search.filter_bytes += size_bytes
 
     def _note_refusals(self, refusals: int, request: FetchRequest) -> None:
-        """Adapt the number of requests at once to an answer that came after so many refusals; 0: it came at once."""
+        """Adapt the number of requests at once to an answer that came after `refusals` refusals, perhaps none."""
         self.stats.throttled += refusals
         now = self.workers.now()
         if not refusals:
@@ -370,7 +370,7 @@ class Fetcher:
 
 
 def wave_bytes(link: Link) -> int:
-    """The most stored bytes that one wave of requests transfers in a round trip; 0 if there is none to save."""
+    """The most stored bytes that a wave of requests transfers in a round trip; 0 if the store is near or unmeasured."""
     if link.round_trip_seconds is None or link.round_trip_seconds < NEAR_SECONDS:
         return 0
     result = int(link.round_trip_seconds * link.bytes_per_second)
@@ -381,7 +381,7 @@ def _check_version(request: FetchRequest, expected: str, blob: Blob) -> None:
     """Raise `ContextChanged` unless an answer has the expected ETag."""
     if blob.etag != expected:
         raise ContextChanged(
-            f"{request.object} was replaced: expected ETag {expected}, found {blob.etag}; refresh() reads the newest"
+            f"{request.object} was replaced: expected ETag {expected}, found {blob.etag}; refresh() opens the newest"
         )
 
 
@@ -389,7 +389,7 @@ def _decode_items(request: FetchRequest, data: bytes) -> dict[Hashable, Any]:
     """The value of each item of a request, by key. Raises `DamagedData`."""
     if len(data) != request.stored_bytes:
         raise DamagedData(
-            f"{request.object}: expected {request.stored_bytes} bytes from {request.start}, found {len(data)}; "
+            f"{request.object}: expected {request.stored_bytes} bytes from byte {request.start}, found {len(data)}; "
             "`monocontext verify` lists all damage"
         )
     body, start = memoryview(data), request.start

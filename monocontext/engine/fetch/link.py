@@ -1,4 +1,4 @@
-"""Measure the link from a reader to its store, and limit the requests at once when the store refuses some.
+"""Measure the link from a reader to its store, and send fewer requests at once when the store refuses some.
 
 The fetcher notes each answer, with the times at which its request was sent and its answer arrived. Nothing here sends a
 request or reads a clock. The fetcher holds the lock.
@@ -13,8 +13,8 @@ _SMALL_BYTES = 64 << 10  # answers up to this size measure round trips: the body
 _TRANSFER_BYTES = 2 << 20  # the least bytes of a busy period that measure the rate; fewer measure round trips
 DECREASE = 0.5  # the factor of the limit after a refusal
 GROWTH_PER_SECOND = 1.0
-"""The limit also grows by this much a second, if the answers raise it less: a reader that asks for a frame now and then
-is back at its maximum after half a minute instead of 1,500 answers."""
+"""The limit grows by at least this much a second: a reader that fetches a frame now and then is back at its maximum
+after half a minute instead of 1,500 answers."""
 
 
 @dataclass(slots=True, eq=False)
@@ -27,7 +27,7 @@ class Link:
     round_trip_seconds: float | None
     """The time of the quickest small answer; 0 for a near store; None before one was measured."""
     bytes_per_second: float = FIRST_BYTES_PER_SECOND
-    """The rate of the last long busy period without its first round trip."""
+    """The rate of the last long busy period, not counting its first round trip."""
     is_rate_measured: bool = False  # whether there was such a period; before one, the rate is assumed
     _busy_since: float = 0.0
     _busy_bytes: int = 0
@@ -52,7 +52,7 @@ class Link:
 
 @dataclass(slots=True, eq=False)
 class ConcurrencyLimit:
-    """The most requests of one fetcher that may run at once, by the answers of the store.
+    """Limits the requests of one fetcher that run at once, by the answers of the store.
 
     As in TCP, a wave of refusals (503 SlowDown) halves it once, and answers raise it slowly to its maximum (AIMD: Chiu
     and Jain, 1989).

@@ -1,4 +1,4 @@
-"""Plan ranged requests for the stored items that callers want.
+"""Plan the ranged requests that fetch stored items.
 
 Nearby ranges in one object become one request, and long ranges are split into parts that arrive in parallel.
 """
@@ -16,7 +16,7 @@ from monocontext.records import NamedTuple, dataclass
 GAP_BYTES = 128 << 10
 """Read over a gap of up to this size rather than send two requests: a request costs 0.11 ms of the client's CPU, as
 much as it takes to receive 800 KiB. The gap delays the data after it by 1.5 ms at 90 MB/s."""
-GAP_FACTORS = (1, 2, 4, 8)  # gaps may be larger by these while more requests are needed than may run (decisions/006)
+GAP_FACTORS = (1, 2, 4, 8)  # tried in turn until no more requests are needed than may run at once (decisions/006)
 FILTER_GAP_BYTES = 4 << 10  # the same for blocks of a filter, which are small and far apart
 PART_BYTES = 1 << 20  # the least size of the requests for a large read: takes 11 ms at the 90 MB/s of one connection
 MAX_PART_BYTES = 8 << 20  # takes 90 ms at that rate: three times the latency near the store
@@ -29,9 +29,10 @@ class FetchItem(NamedTuple):
     key: Hashable
     """The key in the cache: the number of a frame, `("page", number)` of an index page, and the like."""
     object: str
+    """The key of the object in the store, or the URL of a foreign object."""
     offset: int
     stored_bytes: int
-    bytes: int  # size in memory once it is decoded
+    decoded_bytes: int  # the memory that its value takes
     decode: Callable[[memoryview], Any]
     """Decodes the stored bytes into the value for the caller and the cache; raises `DamagedData`."""
     etag: str | None = None  # the recorded version of the object, if any
@@ -100,7 +101,7 @@ class FetchRequest(Arrival):
         self.items = items
         self.stored_bytes = stop - start
         is_in_place = len(items) == 1 and items[0].is_raw  # the body is checked and kept where it was received
-        self.memory_bytes = self.stored_bytes + (0 if is_in_place else sum([item.bytes for item in items]))
+        self.memory_bytes = self.stored_bytes + (0 if is_in_place else sum([item.decoded_bytes for item in items]))
         """An upper bound of the memory that it takes while it runs: the body and its decoded values."""
         self.priority = Priority.DEMAND
         self.was_speculative = False  # whether no caller waited for it when it was sent
@@ -128,7 +129,7 @@ def coalesce(
 
     At most 2 * ceil(total / part_bytes(total)) requests for adjacent items (items are not cut, so a part may be half
     full), plus one for each object and each gap above the items' `gap_bytes`. No request is larger than `most_bytes`
-    unless a single item is. If that makes more than `most_requests`, gaps of up to eight times the size are read over.
+    unless a single item is. Above `most_requests`, gaps of up to eight times `gap_bytes` are read over.
     """
     wanted = list(items)
     rank = {id(item): i for i, item in enumerate(wanted)}

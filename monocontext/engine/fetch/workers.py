@@ -48,7 +48,7 @@ CALL = Call()
 
 
 class RequestSource(Protocol):
-    """A source from which workers take requests, to carry them out."""
+    """A source of the requests that workers carry out."""
 
     def next_request(self) -> FetchRequest | None:
         """Take the next request that may start now."""
@@ -96,7 +96,7 @@ class Threads:
         """Run a job in a thread, or in the calling one if the system has no more threads. Raises `ContextClosed` while
         the interpreter ends, when the `__del__` of a remaining object may call this."""
         if sys.is_finalizing():
-            raise ContextClosed("the interpreter is ending, so its threads read no text any more: wait for them first")
+            raise ContextClosed("the interpreter is ending, so no thread can read: end all reads before that")
         now = time.monotonic()
         with LOCK:
             self._jobs.append(job)

@@ -1,1 +1,1 @@
-"""Fetch data ahead of a caller's reads."""
+"""Predict a caller's next reads, and fetch their data ahead."""

@@ -1,8 +1,8 @@
-"""Read ahead for one reader: expected reads become requests, within a budget.
+"""Read ahead for one reader: request what it will likely read, within a budget.
 
 A plan is a route through frames that will likely be read. Three things make plans: streams of reads (`streams`), hits
-of searches, and code or callers that announce reads. A plan is walked a little at a time: when a model begins to think,
-when a request has ended, and when a prefetched frame is used.
+of searches, and code or callers that announce reads. A plan is walked step by step: when a model begins to think, when
+a request has ended, and when a prefetched frame is used.
 
 Nothing here waits, and failures are dropped: a caller that needs the data gets the error. A step that an exception
 interrupts costs a plan or a request at most, since only the cache and the requests record what was fetched.
@@ -35,7 +35,7 @@ BATCH_BYTES = 4 << 20  # bytes requested at a time for a long plan, rather than 
 UNDER_WAY_BYTES = 16 << 20
 """The most bytes in flight, as 100 MB/s transfer in a round trip of 150 ms; on a faster link, half a second of it."""
 STALE_READS = 64  # after so many reads without room for a guess, unused prefetched data is no longer expected
-MOST_PLANS = 1024  # a worker, which is not trusted, may make a plan by each of its requests
+MOST_PLANS = 1024  # a limit, since each request of a worker, which is not trusted, may make a plan
 _MOST_HITS = 32  # the hits that are remembered: a model looks at the first ones, not at ten thousand
 HIT_WINDOW = 10_000  # characters on either side of a hit: models read 300 to 1500 at first, then up to 9000
 CANDIDATES_BYTES = 8 << 20  # the most text of a search's candidates that is fetched ahead
@@ -48,7 +48,7 @@ have arrived, or ends. It fetches nothing itself."""
 
 @dataclass(slots=True, eq=False)
 class Plan:
-    """A route that is walked ahead of the reader, and how far it was walked."""
+    """A route to walk ahead of the reader, and how far it was walked."""
 
     route: Iterator[Frame | Missing]
     priority: Priority
@@ -104,7 +104,7 @@ class ReadAhead:
         return not self.calls
 
     def begin_reply(self) -> None:
-        """Drop the announced reads that were not done, since a new reply of the model begins."""
+        """Drop the announced reads that have not happened, since a new reply of the model begins."""
         self._drop(guesses=False)
         self._cache.unmark_expected()
 
@@ -133,7 +133,7 @@ class ReadAhead:
         self.walk()
 
     def note_use(self, text: FrameText) -> None:
-        """Go on with the plans after the first use of a frame since it was fetched."""
+        """Continue the plans after the first use of a frame since it was fetched."""
         if text.is_prefetched:
             self._cache.get(text.frame.number)  # it is no longer expected
         if self.plans:
@@ -155,7 +155,7 @@ class ReadAhead:
             yield page[number - page.first_frame]
 
     def between(self, start: int, stop: int, backward: bool = False) -> Route:
-        """The frames that hold characters [start, stop), in order or from the end."""
+        """The frames that hold characters [start, stop), in order or backward."""
         start, stop = max(start, 0), min(stop, self._table.characters)
         while start < stop:
             page = yield from self._page("characters", stop - 1 if backward else start)
@@ -187,8 +187,8 @@ class ReadAhead:
                 number = max(number, (start - frame_start) // -step + 1)  # the first that begins before the frame
 
     def search(self, search: FilterSearch, *, backward: bool, reach: Reach) -> Route:
-        """The first frames that a search reads: the candidates of filters, or without filters the text from where the
-        search begins. `reach`: which matches it looks for, see `hints.Reach`."""
+        """The first frames that a search reads: the candidates of filters, or without filters the text from its start
+        on. `reach`: the matches that it looks for (`hints.Reach`)."""
         narrowed = yield from self._narrow(search)
         if narrowed is None:
             return
@@ -286,7 +286,7 @@ class ReadAhead:
 
     def _under_way_bytes(self) -> int:
         """The memory that items of queued and running requests will take."""
-        return sum([item.bytes for request in self._requests if not request.is_done for item in request.items])
+        return sum([item.decoded_bytes for request in self._requests if not request.is_done for item in request.items])
 
     def _drop(self, *, guesses: bool) -> None:
         """Drop the plans that are guesses, or those that are announced, and their requests that have not started."""

@@ -4,8 +4,8 @@
     [0, 100) [40000, 40100) [80000, 80100)         a stride of 40,000: [120000, 120100) is next
 
 A loop over slices is a stream, and several streams may take turns. Reads answered from memory are not reported here.
-Two reads make a walk, three a stride. Each wait of its reader doubles how many reads a stream is ahead, up to a quarter
-of the reads so far, so that a loop that ends early wastes little.
+Two reads make a walk, three a stride. Whenever its reader has to wait, a stream doubles how many reads it is ahead, up
+to a quarter of the reads so far, so that a loop that ends early wastes little.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MOST_AHEAD = 32  # the most reads that one stream is ahead
 _MOST_SINGLE = 16  # the most reads outside of streams that are remembered: two of them and a third make a stride
 
 Prefetch = Literal["all", "code", "history", "off"]
-"""What is read ahead: what code announces, what earlier reads (the history) suggest, or both."""
+"""What is read ahead: what code announces, what earlier reads (the history) suggest, both, or nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""Serve a reader over a channel: the host keeps keys, caches, filters and read-ahead; a worker has the text.
+"""Serve a reader over a channel: the host keeps the keys, caches, filters and read-ahead; a worker reads the text.
 
-`ReaderServer` answers six verbs, bytes in and bytes out. `ServedReader` sends them. Texts, views, searches and patterns
-of the worker use it as they use a `Reader` in the same process. A runner carries the bytes.
+`ServedReader`, in the worker, sends requests with six verbs as bytes, and `ReaderServer`, in the host, answers them.
+Texts, views, searches and patterns use a `ServedReader` as they use a `Reader`. A runner carries the bytes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Read a text in a worker, which requests from its host the frames that it has not cached."""
+"""Read a text in a worker, and request the frames that are not cached from the host."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from monocontext.records import replace
 _CACHE_BYTES = 64 << 20  # memory for frames in the worker; the host has the main cache
 _FIRST_BATCH_BYTES = 256 << 10  # the text of the first request of a pass, which may stop early; each next one doubles
 _SMALL_READ_CHARACTERS = 64 << 10
-"""The first read of a neighbourhood, if it is no longer than this, is requested alone; the next one with its frame."""
+"""The first read in a neighbourhood requests only its characters, up to this many; the next one requests its frame."""
 _NEIGHBOURHOOD_CHARACTERS = 1 << 18  # the text is divided into neighbourhoods of so many characters
 _MOST_NEIGHBOURHOODS = 4096  # the most neighbourhoods that are remembered as read
 _MOST_CACHED_CANDIDATES = 4096  # the most candidates that are looked for in the cache
@@ -60,7 +60,7 @@ class ServedReader:
         self.count_real = self._real_bytes.append
         self._read_mark, self._piece_mark = self.read_log.since(None)[0], self.piece_log.since(None)[0]
         self.described: dict[str, Any] = self._ask("open")[0]
-        """What the host says of the text: see `ReaderServer._open`."""
+        """What the host says about the text: see `ReaderServer._open`."""
         self.url: str = self.described["url"]
         self.generation: int = self.described["generation"]
         self.characters: int = self.described["characters"]
@@ -163,7 +163,7 @@ class ServedReader:
     # -- search ----------------------------------------------------------------------------------------------------
 
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
-        """The frames in which a match that starts in [start, stop) may begin; None: in any."""
+        """The frames in which a match that starts in [start, stop) may begin; None if it may begin in any."""
         return self._narrow("candidates", start, stop, query, within_line=within_line)
 
     def frames_holding(self, query: Query, start: int, stop: int) -> Candidates | None:
@@ -177,7 +177,7 @@ class ServedReader:
         return self._ask_candidates("lacking", start, stop, flag=flag)
 
     def _narrow(self, what: str, start: int, stop: int, query: Query | None, **fields: Any) -> Candidates | None:
-        """The candidates of a query; None if any frame may hold it, or if it is too long to be sent."""
+        """The candidates of a query; None if a match may begin in any frame, or if the query is too long to send."""
         row = wire.query_row(query) if query is not None and start < stop else None
         if row is None or len(json.dumps(row)) > wire.MAX_REQUEST_BYTES // 2:  # filters do not help with that many
             return None
@@ -250,7 +250,7 @@ class ServedReader:
         return self.report()
 
     def report(self) -> Stats:
-        """Tell the host what was read and received here since the last report, and get its counts (1 message)."""
+        """Tell the host what was read and received here since the last report, and return its counts (1 message)."""
         self._read_mark, ranges = self.read_log.since(self._read_mark)
         self._piece_mark, pieces = self.piece_log.since(self._piece_mark)
         before, now = self._reported_stats, replace(self._search_stats)

@@ -45,7 +45,7 @@ class ReaderServer:
         self.steps = steps
 
     def then(self, steps: tuple[tuple[str, list[Any]], ...]) -> ReaderServer:
-        """A server of the same characters, for the text that the methods in `steps` derive from them."""
+        """A server of the same characters, whose worker derives its text from them by `steps`."""
         return ReaderServer(self._reader, self._start, self._stop, limit=self._limit, steps=steps)
 
     def answer(self, request: bytes) -> bytes:
@@ -77,7 +77,7 @@ class ReaderServer:
     # -- the verbs -------------------------------------------------------------------------------------------------
 
     def _open(self, fields: dict[str, Any]) -> bytes:
-        """What the worker has to know of the text: its size, and which characters of it are the worker's."""
+        """What the worker has to know about the text: its size, and which of its characters the worker's text has."""
         reader = self._reader
         return wire.encode_answer(
             {
@@ -89,7 +89,7 @@ class ReaderServer:
         )  # fmt: skip
 
     def _read(self, fields: dict[str, Any]) -> bytes:
-        """Some characters, the frame that holds one, or the next frames of a pass."""
+        """Some characters, the frame of one character, or the next frames of a pass."""
         match fields.get("what"):
             case "text":
                 start, stop = self._range(fields, _MAX_READ)
@@ -97,7 +97,7 @@ class ReaderServer:
             case "frame":
                 start, _ = self._range(fields, _MAX_READ)
                 if start == self._reader.characters:
-                    raise BadRequest(f"expected the character of a frame, found {start}, the end of the text")
+                    raise BadRequest(f"start must be less than {start}, the length of the text, not {start}")
                 text = self._reader.frame_within(start, start + 1)
                 assert text is not None  # a frame holds each character
                 return _batch([text])
@@ -187,7 +187,7 @@ class ReaderServer:
         self._add_to(reader.piece_log, fields.get("handed"))
         real = fields.get("real", [])
         if not isinstance(real, list) or len(real) > _MAX_RANGES:
-            raise BadRequest(f"real must be a list of at most {_MAX_RANGES:,} sizes")
+            raise BadRequest(f"real must be a list of at most {_MAX_RANGES:,} sizes, not {real!r:.50}")
         for size_bytes in [wire.check_int({"real": size}, "real", 0, _LARGEST) for size in real]:
             reader.count_real(size_bytes)
         with LOCK:
@@ -211,11 +211,11 @@ class ReaderServer:
         ends = [number for pair in pairs for number in pair]
         has_empty_run = any(first == end for first, end in pairs)
         if has_empty_run or ends != sorted(ends):
-            raise BadRequest("runs of frames must not be empty, and must ascend without overlaps")
+            raise BadRequest(f"runs of frames must not be empty, and must ascend without overlaps: found {pairs!r:.50}")
         return Candidates(pairs, start, stop, self._reader.frame, self._reader.locate, SearchStats())
 
     def _add_to(self, log: ReadLog | None, ranges: Any) -> None:
-        """Add the ranges of a report to a log, if there is one; check them in any case."""
+        """Check the ranges of a report, and add them to a log if there is one."""
         for start, stop in wire.check_ranges(ranges, self._reader.characters, _MAX_RANGES):
             if log is not None:
                 log.add(start, stop)
@@ -231,7 +231,7 @@ def _batch(texts: list[FrameText]) -> bytes:
 
 
 def _runs(candidates: Candidates | None) -> bytes:
-    """The answer to a request for candidates; None: any frame may hold a match."""
+    """The answer to a request for candidates; None if a match may begin in any frame."""
     if candidates is None:
         return wire.encode_answer({"is_narrowed": False})
     ends = array("Q", (number for run in candidates.runs for number in run))

@@ -1,4 +1,4 @@
-"""Encode the requests and answers of a remote reader as bytes, and check those of requests.
+"""Encode and decode the messages between a worker's reader and its host, and check requests.
 
 A request is one JSON object. An answer is the length of a JSON object (4 bytes, big endian), the object, and raw bytes.
 The host reads requests with nothing but `json`, within the bounds below, and checks each field that it uses. A *row* is
@@ -25,7 +25,7 @@ _MAX_SHOWN = 50  # characters of a wrong value in a message
 
 
 class BadRequest(ValueError):
-    """A request that no honest client (`ServedReader`) sends."""
+    """A request that `ServedReader` would never send."""
 
 
 def encode_request(verb: str, **fields: Any) -> bytes:
@@ -36,13 +36,13 @@ def encode_request(verb: str, **fields: Any) -> bytes:
 def parse_request(data: bytes) -> dict[str, Any]:
     """The fields of a request. Raises `BadRequest`."""
     if len(data) > MAX_REQUEST_BYTES:
-        raise BadRequest(f"a request has at most {MAX_REQUEST_BYTES:,} bytes, not {len(data):,}")
+        raise BadRequest(f"a request must have at most {MAX_REQUEST_BYTES:,} bytes, not {len(data):,}")
     try:
         fields = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise BadRequest(f"a request must be JSON: {error}") from None
     if not isinstance(fields, dict) or not isinstance(fields.get("verb"), str):
-        raise BadRequest("a request must be an object with a string `verb`")
+        raise BadRequest(f"a request must be an object with a string `verb`, not {_shown(fields)}")
     return fields
 
 
@@ -55,7 +55,7 @@ def check_int(fields: dict[str, Any], name: str, low: int, high: int) -> int:
 
 
 def check_ranges(rows: Any, stop: int, most: int) -> list[tuple[int, int]]:
-    """The half-open ranges of a request, at most `most`, each within [0, stop). Raises `BadRequest`."""
+    """The ranges of a request, at most `most`, each within [0, stop). Raises `BadRequest`."""
     if not isinstance(rows, list) or len(rows) > most:
         raise BadRequest(f"expected a list of at most {most:,} ranges, found {_shown(rows)}")
     pairs = []
@@ -101,7 +101,7 @@ def frame_row(frame: Frame) -> list[int]:
 
 
 def frame_of(row: Sequence[int]) -> Frame:
-    """The frame of a `frame_row`. Its object and offset are made up, since a worker must not know them."""
+    """The frame of a `frame_row`. Its object and offset are placeholders, since a worker must not know them."""
     number, start, characters, size, newlines, flags, start_byte, start_newline = row
     return Frame(
         number, "the host's text", start_byte, size, size, characters, newlines, 0, flags, "raw", None, start,
@@ -115,7 +115,7 @@ def page_row(ref: DocumentPageRef) -> list[int]:
 
 
 def page_of(row: Sequence[int]) -> DocumentPageRef:
-    """The entry of a `page_row`. Its key is made up."""
+    """The entry of a `page_row`. Its key is a placeholder."""
     return DocumentPageRef("the host's page", *row)
 
 

@@ -1,6 +1,6 @@
 """Build search filters from the frames of a text, in bounded memory, and store them.
 
-Each frame, in order, becomes a column in a temporary file (`columns`). At the end, rows across them are stored.
+Each frame, in order, becomes a column in a temporary file (`columns`). At the end, the rows across them are stored.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Columns:
 
     def end(self, text_after: bytes = b"") -> None:
         """Compute the columns of the last frames, given the folded text after them, which gets no column. The next
-        frame may be one of another part of the text."""
+        frame may belong to another part of the text."""
         self._compute(self._frames.end(text_after))
 
     def finish(self) -> None:
@@ -67,8 +67,8 @@ class Columns:
             self._groups[-1].add(frame, text_after)
 
     def store(self, put: Put, frames: Sequence[tuple[int, int]] | None = None) -> tuple[FilterRef, ...]:
-        """Store filters of these columns, and return their entries (1 PUT for each 16 MiB). `frames` are those of the
-        text whose columns these are, in order, as pairs of a first one and a number; by default the first ones."""
+        """Store filters of these columns, and return their entries (1 PUT for each 16 MiB). `frames`: the frames of the
+        text that they belong to, in order, as pairs (first frame, number of frames); by default the first ones."""
         remaining = deque(frames if frames is not None else [(0, self.frames)])
         return tuple(self._store(put, group, runs_of(_take(remaining, group.frames))) for group in self._groups)
 
@@ -85,7 +85,7 @@ def add_columns(
     put: Put,
     most_times: int = 2,
 ) -> tuple[FilterRef, ...]:
-    """All filters of a text, given those before and the columns of other frames (`joining.added`)."""
+    """All filters of a text, given those before and the columns of its other frames (`joining.added`)."""
     if columns.frames > _HELD_FRAMES:
         return added(refs, columns.store(put, frames), get, put, most_times)
     unstored: dict[str, bytes] = {}
@@ -136,7 +136,7 @@ class TextAfter:
             yield self._first(following)
 
     def end(self, text_after: bytes = b"") -> Iterator[tuple[int, bytes, bytes]]:
-        """Yield the last frames, given the folded text after them. The next frame may be one of another part."""
+        """Yield the last frames, given the folded text after them. The next frame may belong to another part."""
         if self._least > 1:
             self.waiting.clear()
         while self.waiting:

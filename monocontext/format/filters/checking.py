@@ -1,4 +1,4 @@
-"""Check filters against their text: the column of a frame must have all of its grams. Extra bits are not damage."""
+"""Check filters against their text: the column of a frame must have all its grams. Extra bits are not damage."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monocontext.format.refs import FilterRef
 
 
 class Checker:
-    """Checks the filters of a text. Feed it the frames in order, then `finish`; both yield problems, a line each."""
+    """Checks the filters of a text. Feed it the frames in order, then `finish`; both yield problems, one line each."""
 
     def __init__(self, refs: tuple[FilterRef, ...], get: Callable[[str], bytes]):
         """`get` reads an object (1 GET each, when the first frame of its filter comes)."""
@@ -34,7 +34,7 @@ class Checker:
         yield from self._check(self._frames.add(number, frame))
 
     def finish(self) -> Iterator[str]:
-        """Check the last frames, and the objects of filters without frames: no frame follows."""
+        """Check the last frames, which no frame follows, and the objects of filters that no frame needed."""
         yield from self._check(self._frames.end())
         for number in range(len(self._refs)):
             if number not in self._done:

@@ -1,4 +1,4 @@
-"""Compute the columns of frames, and gather those of a new filter in a temporary file, in bounded memory.
+"""Compute the columns of frames, and collect those of a new filter in a temporary file, in bounded memory.
 
 A column has a byte for each of the `HIGHEST` rows: 1 if the text of the frame sets the row. This module needs numpy, so
 only what builds or checks filters imports it.
@@ -40,7 +40,7 @@ _TILE_ROW_BYTES = _TILE_FRAMES // 8
 
 
 def compute_column(frame: bytes, following: bytes, rows: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
-    """The column of a frame (UTF-8) and the folded text after it. `rows`: zeros to use instead of a new array."""
+    """The column of a frame (UTF-8) and the folded text after it. `rows`: an array of zeros to fill, else a new one."""
     folded = fold_bytes(frame)
     rows = np.zeros(HIGHEST, np.uint8) if rows is None else rows
     _set_word_rows(rows[1 << MAX_BITS :], folded)
@@ -147,7 +147,7 @@ class ColumnFile:
             self.flush()
 
     def flush(self) -> None:
-        """Write the columns added since the last flush. The first flush limits the rows to twice what it needs."""
+        """Write the columns added since the last flush. The first flush limits the rows to twice those it needs."""
         grams, lower = np.asarray(self._grams), range(MIN_BITS, MAX_BITS)
         self.bits = next((bits for bits in lower if np.mean(-np.expm1(-grams / (1 << bits))) <= FULL), MAX_BITS)
         if not self._tile:
@@ -177,7 +177,7 @@ class StoredRows:
     """The rows of a stored filter, in a temporary file that is mapped into memory."""
 
     def __init__(self, ref: FilterRef, get: Callable[[str], bytes], *, checks_blocks: bool = False):
-        """Read and check the objects of a filter (1 GET each): their names, which are hashes, and blocks if asked."""
+        """Read and check the objects of a filter (1 GET each). `checks_blocks`: also the checksum of each block."""
         self._ref, self._layout = ref, FilterLayout(ref)
         self.errors: list[MonocontextError] = []  # what is wrong with its objects; then the rows cannot be read
         self._tile: tuple[int, NDArray[np.uint8]] | None = None

@@ -77,7 +77,7 @@ HIGHEST = height(MAX_BITS)
 
 
 def shrink_rows(rows: NDArray[np.uint8], height: int, axis: int) -> NDArray[np.uint8]:
-    """Reduce the rows along an axis to `height` of them: neighbours are joined by OR."""
+    """Halve the rows along an axis until there are `height`: neighbours are joined by OR."""
     while rows.shape[axis] > height:
         even = [slice(None)] * rows.ndim
         odd = list(even)
@@ -88,9 +88,9 @@ def shrink_rows(rows: NDArray[np.uint8], height: int, axis: int) -> NDArray[np.u
 
 @lru_cache(256)
 def rows_to_read(literal: str, bits: int, within_bytes: int, ascii_only: bool = False) -> tuple[int, ...]:
-    """The rows that are all set in the column of a frame in which the literal begins, in the order of its grams; empty
-    if the filter cannot tell. The column may lack grams after the first `within_bytes` of the folded literal.
-    `ascii_only` says that the filter has other folding tables, so that only ASCII is certain."""
+    """The rows that are set in the column of every frame in which the literal begins, in the order of its grams; empty
+    if the filter cannot tell. A column may lack grams after the first `within_bytes` of the folded literal.
+    `ascii_only`: the filter has other folding tables, so that only ASCII is certain."""
     if ascii_only:
         # Other characters may have been folded to any number of bytes up to `MAX_BYTES`.
         parts = [(match.start() * MAX_BYTES, match[0]) for match in re.finditer(r"[\0-\x7f]+", literal)]
@@ -108,7 +108,7 @@ def rows_to_read(literal: str, bits: int, within_bytes: int, ascii_only: bool = 
 
 
 def word_rows(words: tuple[str, ...], level: int, bits: int) -> tuple[int, ...]:
-    """The rows of folded words. A frame that has one of the words at least `LEVELS[level]` times has a bit in a row."""
+    """The rows of folded words. A frame with one of the words at least `LEVELS[level]` times is set in one of them."""
     slots = (1 << bits) >> SLOT_BITS
     first = (1 << bits) + level * slots
     rows = (first + (_hash(word) % (1 << _TOP_BITS) * slots >> _TOP_BITS) for word in words)
@@ -116,7 +116,7 @@ def word_rows(words: tuple[str, ...], level: int, bits: int) -> tuple[int, ...]:
 
 
 def stem_of(word: bytes) -> bytes:
-    """A word without `s`, then without the first of `ENDINGS` that it has, if that leaves 3 bytes."""
+    """A word without a final `s`, then without the first of `ENDINGS` that it has, if at least 3 bytes remain."""
     if len(word) > 3 and word.endswith(b"s"):
         word = word[:-1]
     ending = next((item for item in ENDINGS if word.endswith(item) and len(word) - len(item) >= 3), b"")

@@ -1,4 +1,4 @@
-"""Change the filters of a text: say which frames their columns belong to, and join small ones.
+"""Update the filters of a text: reassign their columns to frames after an edit, and join small filters.
 
 An edit drops the columns of changed frames by changing `FilterRef.runs`, in the root alone. Columns without a frame
 stay in the stored object until the filter is joined with others.
@@ -43,8 +43,8 @@ class Moved(NamedTuple):
 
 
 def moved(refs: Iterable[FilterRef], changes: Sequence[Moved]) -> tuple[FilterRef, ...]:
-    """The filters of a text after changes, which are given in order. They lack the columns of changed frames and those
-    that cover their old text. A filter that would have no column is left out."""
+    """The filters of a text after changes, which are given in order: without the columns of changed frames, and without
+    those that cover their old text. A filter without columns is left out."""
     stops = [change.stop for change in changes]
     shifts = list(accumulate((change.grown for change in changes), initial=0))
 
@@ -81,8 +81,8 @@ def runs_of(frames: Iterable[tuple[int, int]]) -> tuple[tuple[int, int, int], ..
 def added(
     refs: Sequence[FilterRef], new: Sequence[FilterRef], get: Get, put: Put, most_times: int = 2
 ) -> tuple[FilterRef, ...]:
-    """All filters of a text: those before and new ones (1 GET for each joined object, 1 PUT). A filter is joined with
-    the later ones if it has at most twice their frames (small filters: `most_times`), and if all can be read."""
+    """All filters of a text, those before and the new ones (1 GET for each joined object, 1 PUT). A filter is joined
+    with the later ones if it has at most twice their frames, or `most_times` if it is small, and if all can be read."""
     kept = _count_kept(refs, new, most_times) if new else len(refs)
     if kept == len(refs):
         return (*refs, *new)
@@ -109,7 +109,7 @@ def _count_kept(refs: Sequence[FilterRef], new: Sequence[FilterRef], most_times:
 
 
 def can_join(refs: Sequence[FilterRef]) -> bool:
-    """Whether filters can be joined: rows mean the same, none loses more than half of them, and columns are few."""
+    """Whether filters can be joined: their rows mean the same, none loses more than half, and columns are few."""
     if len({(ref.fold, ref.overlap_bytes) for ref in refs}) > 1 or sum(ref.frames for ref in refs) > _MOST_FRAMES:
         return False
     return max(ref.bits for ref in refs) - _joined_bits(refs) < 2
@@ -193,5 +193,5 @@ def _bits_of_rows(rows: NDArray[np.uint8]) -> list[int]:
 
 
 def fresh_seed() -> int:
-    """A random number that distinguishes the blocks of a new filter from those of all others, even of an equal text."""
+    """A random number that tells the blocks of a new filter from those of every other one, even of the same text."""
     return int.from_bytes(os.urandom(4), "little")

@@ -34,7 +34,7 @@ _SHARES = tuple(2.0 ** -(sparsity * sparsity / 16) for sparsity in range(16))
 
 
 class FilterLayout:
-    """The places of the rows of one filter, which follow from its numbers of columns and rows."""
+    """Where the rows of one filter are stored, which follows from its numbers of columns and rows."""
 
     def __init__(self, ref: FilterRef):
         self.ref = ref
@@ -54,8 +54,8 @@ class FilterLayout:
         self.size_bytes = self.blocks * self.block_bytes + self.sparsity_bytes
 
     def rows_worth_reading(self, rows: Sequence[int], sparsity: bytes, read: int, frames: float) -> list[int]:
-        """Those of a literal's rows to read next, after the `read` emptiest left so many frames: rows that are expected
-        to rule out a frame or more each, and in any case one if none was read."""
+        """The rows of a literal to read next, after its `read` emptiest rows left `frames` candidates: those that are
+        expected to rule out at least one frame each; if none was read, at least one row."""
         if read and frames <= _FEW_FRAMES:
             return []
         sparsity_of = {row: sparsity[row // 2] >> row % 2 * 4 & 15 for row in rows}
@@ -125,7 +125,7 @@ class FilterLayout:
         return packed + self._checksum(packed, self.blocks).to_bytes(CHECKSUM_BYTES, "little")
 
     def check_part(self, part: int, stored: bytes, *, blocks: bool) -> bytes:
-        """The blocks of rows in an object of the filter. Checks its length and, if asked, all its blocks. Raises
+        """The blocks of rows in an object of the filter. Checks its length and, with `blocks`, their checksums. Raises
         `DamagedData`."""
         first = part * self.blocks_per_part
         stop = min(first + self.blocks_per_part, self.blocks)

@@ -1,4 +1,4 @@
-"""Find the candidates of a query, the frames in which a match may begin, by rows that the caller reads from filters.
+"""Find the candidates of a query, the frames in which a match may begin, in rows that the caller reads from filters.
 
 No match begins in another frame. A frame is also a candidate if filters cannot tell: if it has no filter, or if a
 literal has no grams.
@@ -46,7 +46,7 @@ class Records(Protocol):
 
 
 class Planner:
-    """Plans which rows to read from the filters of a text, or of some of its frames, and finds candidates by them."""
+    """Plans which rows to read from the filters of a text, or of some of its frames, and finds candidates in them."""
 
     def __init__(self, refs: Sequence[FilterRef], frames: int, first: int = 0, stop: int | None = None):
         """The text has `frames` frames. Filters and candidates cover frames [first, stop), by default all."""

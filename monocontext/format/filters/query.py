@@ -1,4 +1,4 @@
-"""Queries: the literals that a text must contain to match, joined by AND and OR.
+"""Represent queries: the literals that a text must contain to match, joined by AND and OR.
 
 A text that does not satisfy the query of a pattern has no match, so filters and windows are tested for literals before
 a regex engine runs. A query has no false negatives: only certain literals are part of it. The idea is from Cox,
@@ -28,12 +28,12 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class FrequencyQuery:
-    """A query for frames in which any of some words occurs often. It rules out no frame, but ranks them."""
+    """A query for frames in which one of some words occurs often. It ranks frames, and rules out none."""
 
     words: tuple[str, ...]
     """In folded form."""
     level: int
-    """The index in `grams.LEVELS` of the least number of times."""
+    """How often, as an index in `grams.LEVELS`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ def test_prefetch_returns_at_once_and_what_it_names_is_there() -> None:
     assert len(store.log) == before
     stats = context.stats
     assert (stats.gets, stats.prefetch.gets) == (6, 5)
-    assert "5 of the GETs ahead, 500 bytes, 100 % of them used" in str(stats)
+    assert "5 GETs prefetched 500 bytes, 100 % of them used" in str(stats)
 
 
 BAD: list[object] = [[(5, 2)], [(-1, 5)], [5], [(1, 2, 3)], [("a", "b")], [(0.0, 1.0)], [None]]
