@@ -14,6 +14,7 @@ from typing import Any, Unpack
 
 from rlm.calls.subcalls import SubCalls
 from rlm.errors import RunnerUnavailable
+from rlm.models.log import WARNING, log
 from rlm.runners.confine.limits import Limits
 from rlm.runners.launcher import make_container_plan
 from rlm.runners.piped_process import PipedProcess, receive_hello
@@ -76,4 +77,7 @@ class Container(PipedProcess):
     def kill(self) -> None:
         """Kill the container; then `docker run` ends by itself."""
         command = [self._program, "kill", self._name]
-        subprocess.run(command, capture_output=True, timeout=_KILL_SECONDS, check=False)
+        try:
+            subprocess.run(command, capture_output=True, timeout=_KILL_SECONDS, check=False)
+        except subprocess.TimeoutExpired:  # `end` kills `docker run`, which leaves its container
+            log(WARNING, "%s did not kill the container %s in %g s", self._program, self._name, _KILL_SECONDS)

@@ -137,7 +137,8 @@ def _answer_call(
 def _encode_error(exc: Exception) -> list[str]:
     """The name of an exception, LLMError for its subclasses, and its message."""
     name = "LLMError" if isinstance(exc, LLMError) else type(exc).__name__
-    return [name, str(exc)[:_ERROR_CHARACTERS]]
+    message = exc.args[0] if type(exc) is KeyError and exc.args else exc  # as a str, a KeyError is the repr of its key
+    return [name, str(message)[:_ERROR_CHARACTERS]]
 
 
 def _send(channel: Channel, number: int, head: dict[str, Any], body: bytes) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shutil
 import subprocess
 import zipfile
@@ -75,9 +76,10 @@ def node_command(node: str, folder: Path, memory_bytes: int) -> list[str]:
 def _permission_flag(node: str) -> str:
     """Node's option for its permission model, by its version. Raises RunnerUnavailable."""
     version = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout.strip()
-    major, minor = (int(part) for part in version.lstrip("v").split(".")[:2])
+    numbers = re.match(r"v(\d+)\.(\d+)\.", version)  # "v22.13.0"
+    major, minor = map(int, numbers.groups()) if numbers else (0, 0)
     if (major, minor) < (20, 12):
-        raise RunnerUnavailable(f"runner 'wasm' needs Node 20.12 or newer, this is {version}: upgrade it")
+        raise RunnerUnavailable(f"runner 'wasm' needs Node 20.12 or newer, not {version[:40]!r}")
     is_stable = major >= 24 or (major == 22 and minor >= 13)
     return "--permission" if is_stable else "--experimental-permission"
 

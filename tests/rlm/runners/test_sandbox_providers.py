@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from rlm_replies import calls
@@ -95,10 +96,7 @@ def test_a_ctrl_c_while_a_sandbox_starts_ends_it(where: str, monkeypatch: pytest
         def end(self) -> None:
             ended.append(where)
 
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("rlm.runners.channel.Channel.receive", interrupted)
+    monkeypatch.setattr("rlm.runners.channel.Channel.receive", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         SandboxRunner("c", calls(), make=Interrupted)
     assert ended == [where]

@@ -292,13 +292,11 @@ def test_the_filter_looks_at_arguments(machine: str) -> None:
     assert [told((204, 123), pid) for pid in (0, 77, 78)] == [allow, allow, enosys]
     assert [told((140, 141), *who) for who in ((0, 0), (0, 77), (0, 78), (1, 0), (2, 0))] == [allow] * 2 + [eperm] * 3
     assert [told((9, 222), 0, 1, 3, flags) for flags in (0x22, 0x40022)] == [allow, eperm]
-    assert [told((28, 233), 0, 0, advice) for advice in (4, 8, 12, 14, 15, 25)] == [
-        allow, allow, eperm, eperm, allow, eperm
-    ]  # fmt: skip
+    advised = [told((28, 233), 0, 0, advice) for advice in (4, 8, 12, 14, 15, 25)]
+    assert advised == [allow, allow, eperm, eperm, allow, eperm]
     assert [told((228, 113), clock) for clock in (0, 1, 3, 7, -6, -8 * 78)] == [allow] * 4 + [eperm] * 2
-    assert [told((202, 98), 0, kind) for kind in (0, 1, 128, 137, 6, 134, 8 | 256, 13 | 384)] == [allow] * 4 + [
-        eperm
-    ] * 4
+    waits = [told((202, 98), 0, kind) for kind in (0, 1, 128, 137, 6, 134, 8 | 256, 13 | 384)]
+    assert waits == [allow] * 4 + [eperm] * 4
     assert [told((72, 25), 3, what) for what in (1032, 1031, 1026)] == [allow, eperm, eperm]
     for numbers in ((74, 82), (75, 83), (277, 84), (26, 227)):
         assert told(numbers) == nothing

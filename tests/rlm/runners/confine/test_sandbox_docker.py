@@ -35,10 +35,8 @@ def make_runner(image: str, **options: object) -> DockerRunner:
     "cell", ["1", "import time\nwhile True:\n  try: time.sleep(9)\n  except BaseException: pass"], ids=["idle", "busy"]
 )
 def test_a_container_ends_with_its_host_even_when_that_is_killed(image: str, cell: str) -> None:
-    host = subprocess.Popen(
-        [sys.executable, "-c", HOST, image, ENGINE, cell],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[4],
-    )  # fmt: skip
+    command, pipe = [sys.executable, "-c", HOST, image, ENGINE, cell], subprocess.PIPE
+    host = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=Path(__file__).parents[4])
     assert host.stdout
     name = host.stdout.readline().strip()
     assert name in names()

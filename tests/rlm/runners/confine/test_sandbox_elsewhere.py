@@ -13,7 +13,7 @@ from monocontext import Monocontext, publish
 from rlm import RLM, ScriptedLM
 from rlm.errors import RunnerUnavailable
 from rlm.runners.confine.limits import Limits
-from rlm.runners.docker import DockerRunner, docker_command
+from rlm.runners.docker import Container, DockerRunner, docker_command
 
 ROOT = Path(__file__).parents[4]
 FAKE = f"""#!{sys.executable}
@@ -54,8 +54,7 @@ def test_a_container_runs_cells_and_is_killed_by_name(tmp_path: Path) -> None:
 
 
 def test_docker_is_asked_for_walls() -> None:
-    words = docker_command("docker", "name", "image", ("--runtime=runsc",), Limits())
-    line = " ".join(words)
+    line = " ".join(docker_command("docker", "name", "image", ("--runtime=runsc",), Limits()))
     for wanted in ("--network none", "--read-only", "--cap-drop ALL", "--user 65534:65534", "--runtime=runsc image"):
         assert wanted in line
     assert "no-new-privileges" in line
@@ -66,6 +65,12 @@ def test_what_docker_says_is_the_reason(tmp_path: Path) -> None:
         DockerRunner("c", calls(), image="the-image", program=docker_at(tmp_path, broken=True))
     with pytest.raises(RunnerUnavailable, match="needs 'nodocker'"):
         DockerRunner("c", calls(), program="nodocker")
+
+
+def test_an_engine_that_hangs_does_not_hang_its_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rlm.runners.docker._KILL_SECONDS", 0.05)
+    monkeypatch.setattr("rlm.runners.piped_process._END_SECONDS", 0.05)
+    assert Container(["sleep", "60"], program="yes", name="never ends").end() == "ended"
 
 
 def test_two_texts_are_served_to_a_container(tmp_path: Path) -> None:

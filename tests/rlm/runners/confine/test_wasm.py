@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -264,6 +265,8 @@ def test_without_pyodide_one_line_says_what_to_install(tmp_path: Path, monkeypat
     monkeypatch.setattr("shutil.which", lambda name: None)
     with pytest.raises(RunnerUnavailable, match="no program 'node' here"):
         RLM(lm=ScriptedLM([]), runner="wasm")
+    with pytest.raises(RunnerUnavailable, match=r"needs Node 20\.12 or newer, not 'Python 3"):
+        node_command(sys.executable, tmp_path, 512 << 20)
 
 
 def test_it_is_the_default_where_nothing_else_confines(monkeypatch: pytest.MonkeyPatch) -> None:
