@@ -46,8 +46,8 @@ class RLM_REPL:
         self.repl_env = _no_names()
 
     def setup_context(self, context: object, query: str | None = None) -> list[Message]:
-        """Begin a question. Returns the messages that the model gets before the question. A subclass may add text to
-        them, and names for the code to `repl_env.globals` and `.locals`, even `context`."""
+        """Begin a question. Returns the messages that the model gets before it. A subclass may add text to them, and
+        names for the code, even `context`, to `repl_env.globals` and `.locals`."""
         self.repl_env = _no_names()
         self.query = query or READ_ALL
         self.messages = [{"role": "system", "content": ""}]

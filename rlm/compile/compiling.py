@@ -4,8 +4,8 @@
     compiled/<project>/brief.md                                           what hooks print
 
 A session is new if its version has no digest. The next brief is made of the last one and the new digests, so its cost
-does not grow with the number of sessions. A brief ends with a hash of the names of its digests: one of other digests
-is made again, from the newest ones. A run that loses the conditional PUT starts from the brief of the winner.
+does not grow with the number of sessions. A brief ends with a hash of the names of its digests: if others are stored,
+it is made again from the newest. A run that loses the conditional PUT starts from the brief of the winner.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class CompileResult:
     project: str
     sessions: int = 0  # the number of sessions of the project
     read: list[str] = field(default_factory=list)  # the ids of the sessions that were digested
-    dropped: int = 0  # the number of statements that were thrown away since they cite no turn
+    dropped: int = 0  # the number of statements that were thrown away because they cite no turn
     usage: Usage = field(default_factory=Usage)  # calls, tokens and dollars
 
 
@@ -101,7 +101,7 @@ class _Digests:
 
     sessions: set[str]  # the ids of the project's sessions
     keys: set[str]
-    hash_before: str  # the hash in a brief of all digests but those that this run has created
+    hash_before: str  # the hash of the names of all digests but those that this run has created
     waiting: int  # the number of new sessions without a digest, since a limit was reached
 
 
@@ -123,10 +123,10 @@ class _Compilation:
         self._result = CompileResult(project.name)
         self._gateway = Gateway(self._result.usage, None if rlm is None else rlm.budget)
         self._created: list[str] = []  # the keys of the digests that this run has stored
-        self._limit_reached = ""  # its keyword; empty while there is none
+        self._limit_reached = ""  # the keyword of the limit; empty before one is reached
 
     def run(self) -> CompileResult:
-        """Digest what is new and store the brief, again if another run has stored one meanwhile."""
+        """Digest new sessions and store the brief; start again if another run has stored a brief meanwhile."""
         for _ in range(_ATTEMPTS):
             if self._store_brief(self._update_digests()):
                 break
@@ -134,7 +134,7 @@ class _Compilation:
             location = f"{self._store.url}/{self._root}/{BRIEF}"
             raise StoreFailure(f"other runs stored {location} during each of {_ATTEMPTS} attempts: try again")
         if limit := self._limit_reached:
-            kept = "the digests made so far are kept, and are not paid again"
+            kept = "the digests made so far are kept, and will not be paid for again"
             raise BudgetSpent(f"{describe_end(limit)}; {kept}", reason=limit)
         return self._result
 
@@ -174,7 +174,7 @@ class _Compilation:
     def _digest(self, info: SessionInfo, stem: str) -> str:
         """Store the digest of a session (1 PUT). Returns its key, which begins with `stem`."""
         self._result.read.append(info.session_id)
-        statements = self._ask(self._rlm, info) if self._rlm else []
+        statements = self._digest_by_model(self._rlm, info) if self._rlm else []
         statements = statements or extract(self._project.turns(info.session_id))
         key = f"{stem}.{'model' if self._rlm else 'rules'}.md"
         self._store.put(key, f"{info.session_id}\n{info.started}\n\n{render(statements)}\n".encode("utf-8", "replace"))
@@ -182,8 +182,8 @@ class _Compilation:
             self._store.delete(f"{stem}.rules.md")
         return key
 
-    def _ask(self, rlm: RLM, info: SessionInfo) -> list[Statement]:
-        """Ask the model for statements about a session, within what the budget leaves. Raises BudgetSpent."""
+    def _digest_by_model(self, rlm: RLM, info: SessionInfo) -> list[Statement]:
+        """The model's statements about a session, within what the budget leaves. Raises BudgetSpent."""
         if reason := self._gateway.spent:
             raise BudgetSpent(reason=reason)
         used = self._gateway.usage
@@ -206,13 +206,13 @@ class _Compilation:
         return statements
 
     def _store_brief(self, digests: _Digests) -> bool:
-        """Merge new digests into the stored brief, unless it has them (1 PUT). False if another run has stored one."""
+        """Merge new digests into the stored brief, unless it has them (1 PUT). False if another run was first."""
         brief, digests_hash = self._read_brief(), _hash(*digests.keys)
-        has_waited = _SESSIONS_WAIT in brief.text and not self._limit_reached
-        is_complete = brief.digests_hash in (digests.hash_before, digests_hash) and not has_waited
-        if is_complete and brief.digests_hash == digests_hash and self._limit_note(digests.waiting) in brief.text:
+        is_stale = _SESSIONS_WAIT in brief.text and not self._limit_reached  # it says that sessions wait: none does now
+        needs_only_new = brief.digests_hash in (digests.hash_before, digests_hash) and not is_stale
+        if needs_only_new and brief.digests_hash == digests_hash and self._limit_note(digests.waiting) in brief.text:
             return True
-        keys = self._created if is_complete else list(dict.fromkeys([*self._newest(digests.keys), *self._created]))
+        keys = self._created if needs_only_new else list(dict.fromkeys([*self._newest(digests.keys), *self._created]))
         texts = [self._store.get(key, most_bytes=_READ_BYTES).data.decode("utf-8", "replace") for key in keys]
         text = self._make_brief(brief.text, texts, digests)
         data = f"{text}\n<!-- digests {digests_hash} -->\n".encode("utf-8", "replace")
@@ -233,28 +233,27 @@ class _Compilation:
         return _StoredBrief(text, blob.etag, match[1] if match else "")
 
     def _newest(self, keys: set[str]) -> list[str]:
-        """The keys of the newest digests, as many as one prompt has (1 LIST)."""
+        """The keys of the newest digests, as many as one prompt takes (1 LIST)."""
         infos = [info for info in self._store.list(f"{self._root}/digests/") if info.key in keys]
         return [info.key for info in sorted(infos, key=lambda info: info.modified_seconds)[-_DIGESTS_PER_PROMPT:]]
 
     def _make_brief(self, before: str, texts: Sequence[str], digests: _Digests) -> str:
-        """Merge the texts of digests into the brief `before`, without its statements about sessions that are gone."""
+        """Merge digests into the brief `before`, without its statements about their or vanished sessions."""
         updated_sessions = {text.partition("\n")[0] for text in texts}
         kept_sessions = digests.sessions - updated_sessions
-        statements = [
-            statement for statement in parse_statements(before, _find_in(before))
-            if any(turn.rpartition(":")[0] in kept_sessions for turn in statement.turns)
-        ]  # fmt: skip
+        old = parse_statements(before, _find_in(before))
+        statements = [item for item in old if any(turn.rpartition(":")[0] in kept_sessions for turn in item.turns)]
         for start in range(0, len(texts), _DIGESTS_PER_PROMPT):
             batch = texts[start : start + _DIGESTS_PER_PROMPT]
-            merged = self._merge(self._rlm, statements, batch) if self._rlm and not self._limit_reached else []
-            statements = merged or _pick(statements, [parse_statements(text, _find_in(text)) for text in batch])
+            merged = self._merge_by_model(self._rlm, statements, batch) if self._rlm and not self._limit_reached else []
+            new = [parse_statements(text, _find_in(text)) for text in batch]
+            statements = merged or _merge_by_rules(statements, new)
         lm = self._rlm.lms[0] if self._rlm else None
         by_model = f"Compiled by {getattr(lm, 'model', type(lm).__name__)} from {len(digests.sessions)} sessions."
         made_by = by_model if lm else _BY_RULES
         return _format_brief(f"# Brief. {made_by}\n{self._limit_note(digests.waiting)}", statements)
 
-    def _merge(self, rlm: RLM, statements: Sequence[Statement], digests: Sequence[str]) -> list[Statement]:
+    def _merge_by_model(self, rlm: RLM, statements: Sequence[Statement], digests: Sequence[str]) -> list[Statement]:
         """The statements of the new brief that the model writes; empty if its reply was cut, or a limit is reached."""
         texts = "\n\n".join(f"### {digest[:_DIGEST_CHARACTERS]}" for digest in digests)
         brief = render(statements) or "(none)"
@@ -277,12 +276,12 @@ def _hash(*texts: str) -> str:
 
 
 def _find_in(text: str) -> FindTurn:
-    """A function that finds a cited turn if its id occurs in `text`, from where a model copies it."""
+    """A function that finds a cited turn if its id occurs in `text`, from which models copy ids."""
     ids = set(_TURN_ID.findall(text))
     return lambda cited: cited if cited in ids else None
 
 
-def _pick(statements: Sequence[Statement], digests: Sequence[Sequence[Statement]]) -> list[Statement]:
+def _merge_by_rules(statements: Sequence[Statement], digests: Sequence[Sequence[Statement]]) -> list[Statement]:
     """Merge digests into statements by rules: the newest of each section, a few of each session, each text once."""
     picked: list[Statement] = []
     for section in SECTIONS:

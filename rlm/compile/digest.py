@@ -27,7 +27,7 @@ _BULLET = re.compile(r"^\s*[-*+]\s+(.*)$")  # "- It uses S3 [12]"
 _CITATION = re.compile(r"\[([^\[\]]{1,600})\]")  # the "12, 14" in "[12, 14]"
 _TURN_NUMBER = re.compile(r"(?:turns?\s*|#)?(\d{1,9})", re.I)  # "12", "turn 12", "#12"
 _STATEMENT_CHARACTERS = 400  # the longest statement in a digest
-_RULES_CHARACTERS = 250  # the longest statement that rules pick
+_EXTRACTED_CHARACTERS = 250  # the longest statement that rules pick
 _SEARCHED_CHARACTERS = 20_000  # the beginning of a tool's output, in which errors are looked for
 _MOST_BY_RULE = 6  # the statements that one rule picks, such as commits
 _SHORTEST_PROMPT = 20  # characters; a shorter message ("Thanks!", "go on") says nothing to a colleague
@@ -59,7 +59,7 @@ def parse_statements(markdown: str, find_turn: FindTurn) -> list[Statement]:
     for line in markdown.splitlines():
         if heading := _HEADING.match(line):
             prefix = heading[1].lower()[:6]  # models also write "Decision" and "Pattern"
-            section = next((name for name in SECTIONS if name.lower()[:6] == prefix), section)
+            section = next((name for name in SECTIONS if name.lower()[:6] == prefix), section)  # or a subheading
         elif section and (bullet := _BULLET.match(line)):
             text, turns = _split_citations(bullet[1], find_turn)
             if text and turns:
@@ -125,7 +125,7 @@ def extract(turns: Sequence[Turn]) -> list[Statement]:
 
 
 def _statement(section: str, text: str, turn: Turn) -> Statement:
-    return Statement(section, " ".join(text.split())[:_RULES_CHARACTERS], (turn.id,))
+    return Statement(section, " ".join(text.split())[:_EXTRACTED_CHARACTERS], (turn.id,))
 
 
 def _changed_paths(turn: Turn) -> list[str]:

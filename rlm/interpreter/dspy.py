@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter
 from typing import Any
 
@@ -27,13 +27,13 @@ _POSITIONAL = frozenset((Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL))  
 def interpreter(
     context: object, *, runner: str = DEFAULT_RUNNER, timeout: float = 600, **runner_options: Any
 ) -> InterpreterFactory:
-    """A factory for `dspy.RLM(interpreter_factory=...)`. `context`: texts by name, or one, which is named `context`."""
+    """A factory for `dspy.RLM(interpreter_factory=...)`. `context`: texts by name, or one text, named `context`."""
     texts = {"context": context} if is_lazy(context) or not isinstance(context, Mapping) else context
     return InterpreterFactory(texts, {"runner": runner, "timeout": timeout, **runner_options})
 
 
 class LazyInput(dspy.SandboxSerializable):  # type: ignore[misc]
-    """A lazy text as an input, by DSPy's protocol `SandboxSerializable`: the sandbox has it already, by its name."""
+    """A lazy text as an input, by DSPy's protocol `SandboxSerializable`. The sandbox already has it under its name."""
 
     def __init__(self, name: str, text: object) -> None:
         self.name, self.text = name, text
@@ -71,11 +71,11 @@ class DspyInterpreter(Interpreter):
     """The interpreter of one run, by DSPy's protocol `CodeInterpreter`."""
 
     output_fields: Sequence[dict[str, Any]] = ()  # the fields of the program's output, in the order of `SUBMIT`
-    _vars: contextvars.Context  # of the caller of `execute`, with its `dspy.context`: tools run in it
+    _caller_context: contextvars.Context  # of the caller of `execute`, with its `dspy.context`: tools run in it
 
     def execute(self, code: str, variables: Mapping[str, Any] | None = None) -> Any:
         """Run code. Returns what it printed, or a `FinalOutput`. Raises `CodeExecutionError`."""
-        self._vars = contextvars.copy_context()
+        self._caller_context = contextvars.copy_context()
         out, err = self._run_code(code, variables)
         if self._submitted is not None:
             return FinalOutput(self._submitted)
@@ -84,7 +84,7 @@ class DspyInterpreter(Interpreter):
         return out
 
     def _call(self, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
-        return self._vars.copy().run(_call_tool, self.tools[name], arguments, options)
+        return self._caller_context.copy().run(_call_tool, self.tools[name], arguments, options)
 
     def _submit(self, values: list[Any], fields: dict[str, Any]) -> None:
         names = [field["name"] for field in self.output_fields]
@@ -94,7 +94,7 @@ class DspyInterpreter(Interpreter):
 
 
 def _call_tool(tool: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
-    """Call a tool, and await a coroutine. Arguments go by keyword, as in DSPy, if each parameter takes one."""
+    """The result of a tool, awaited if need be. Arguments go by keyword, as in DSPy, if all parameters allow it."""
     bound = inspect.signature(tool).bind(*arguments, **options)
     kinds = {name: bound.signature.parameters[name].kind for name in bound.arguments}
     if _POSITIONAL.isdisjoint(kinds.values()):
@@ -102,8 +102,6 @@ def _call_tool(tool: Callable[..., Any], arguments: Sequence[Any], options: Mapp
         returned = tool(**named | bound.kwargs)
     else:
         returned = tool(*bound.args, **bound.kwargs)
-    return asyncio.run(_await(returned)) if inspect.isawaitable(returned) else returned
-
-
-async def _await(awaitable: Awaitable[Any]) -> Any:  # `asyncio.run` takes only a coroutine
-    return await awaitable
+    if not inspect.isawaitable(returned):
+        return returned
+    return asyncio.run(asyncio.wait_for(returned, None))  # `run` takes only a coroutine

@@ -67,7 +67,7 @@ class FinalOutput:
 
 
 class Interpreter:
-    """One namespace over one volume. Its sandbox starts at the first `execute`, or at `with`. For use by one thread.
+    """One namespace with one volume. Its sandbox starts at the first `execute`, or at `with`. For use by one thread.
 
     The files of the volume are copied to the sandbox when it starts (1 LIST, 1 GET for each file). Files that code
     changes are stored when that code ends, even by an exception (1 PUT or DELETE for each).
@@ -104,7 +104,7 @@ class Interpreter:
         """Functions of this process that code may call; they may change between executions."""
         self._sub_lm = sub_lm or ScriptedLM(_refuse)
         self._runner: Runner | None = None
-        self._code = ("", dict[str, Any](), list[str]())  # what the worker runs: code, variables, names of tools
+        self._code: tuple[str, dict[str, Any], list[str]]  # what the worker runs: code, variables, names of tools
         self._submitted: dict[str, Any] | None = None  # what that code submitted
         self.volume: Store | None
         """The store of the volume; None without a volume."""
@@ -119,8 +119,7 @@ class Interpreter:
         if self._runner is None:
             self._runner = make_runner(
                 self._runner_name, None, SubCalls(self._sub_lm, Usage()), cell_timeout=self._timeout,
-                output_limit=_OUTPUT_CHARACTERS, names=self._all_names(),
-                scratch=self._folder, **self._runner_options,
+                output_limit=_OUTPUT_CHARACTERS, names=self._all_names(), scratch=self._folder, **self._runner_options,
             )  # fmt: skip
 
     def shutdown(self) -> None:
@@ -148,22 +147,22 @@ class Interpreter:
         return "\n".join(item for item in (_summarize(out).rstrip("\n"), err.rstrip("\n")) if item)
 
     def _run_code(self, code: str, variables: Mapping[str, Any] | None) -> tuple[str, str]:
-        """Run code. Returns what it printed, and its traceback."""
+        """Run code. Returns what it printed, and its traceback. Raises as `execute`."""
         arguments = {}
         for name, value in (variables or {}).items():
             if not name.isidentifier():
                 raise ValueError(f"the name of a variable must be a Python identifier, not {name!r}")
             if is_lazy(value):
-                raise TypeError(f"{name} is a lazy text: Interpreter(names={{{name!r}: text}}) gives it to the code")
+                raise TypeError(f"{name} is a lazy text: pass it as Interpreter(names={{{name!r}: text}})")
             arguments[name] = value if is_plain_data(value) else str(value)
         self._code = code, arguments, list(self.tools)
         self._submitted = None
-        return self._run("run")
+        return self._call_worker("run")
 
     def reload(self) -> None:
-        """Copy the volume to the sandbox again, changes by others too (1 LIST, 1 GET for each file). Raises OSError."""
+        """Copy the volume to the sandbox again, for changes by others (1 LIST, 1 GET per file). Raises OSError."""
         if self.volume is not None and self._runner is not None:
-            _, err = self._run("load")
+            _, err = self._call_worker("load")
             if err:
                 raise OSError(err.strip().splitlines()[-1])
 
@@ -203,13 +202,15 @@ class Interpreter:
             if folder.left_out:
                 warnings.warn(f"{local}: {describe_left_out(folder.left_out)}", stacklevel=3)
 
-    def _run(self, method: str) -> tuple[str, str]:
+    def _call_worker(self, method: str) -> tuple[str, str]:
+        """Call a method of the `WorkerNamespace`. Returns what it printed, and its traceback."""
         self.start()
         assert self._runner is not None
         result = self._runner.run(_CELL % (self._folder, method))
         return result.stdout, result.stderr
 
     def _all_names(self) -> dict[str, object]:
+        """The names for the runner: the caller's, with a prefix, and the functions that `WorkerNamespace` calls."""
         functions: dict[str, object] = {
             "_interpreter_call": self._call,
             "_interpreter_code": lambda: self._code,
@@ -233,7 +234,7 @@ class Interpreter:
         self._submitted = fields or {"output": values[0] if len(values) == 1 else values}
 
     def _key(self, path: str) -> str:
-        """The key of a path on the volume. The store refuses one that leads out of it."""
+        """The key of a path on the volume. The store refuses a key that leads out of the volume."""
         return "/".join(part for part in path.removeprefix(f"{_FOLDER}/").split("/") if part)
 
 
@@ -244,7 +245,7 @@ def sanitize_key(key: str) -> str:
 
 
 def get_default_volume_name() -> str:
-    """`rlm-data-USER-FOLDER`, of the current user and working directory."""
+    """`rlm-data-USER-FOLDER`, for the current user and working directory."""
     parts = (re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-") for part in (getpass.getuser(), Path.cwd().name))
     return "-".join(["rlm-data", *(part or "none" for part in parts)])
 

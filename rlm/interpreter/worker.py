@@ -18,8 +18,8 @@ from typing import Any, NoReturn
 from rlm.context.lazy import lazy_texts
 from rlm.runners.local import cell_traceback
 
-HOST_PREFIX = "_interpreter_"  # of functions that serve `WorkerNamespace`
-OWN_PREFIX = "_own_"  # of names for the code, since the runner has some of its own, such as `context`
+HOST_PREFIX = "_interpreter_"  # begins the names of functions that serve `WorkerNamespace`
+OWN_PREFIX = "_own_"  # begins the names for the code, since the runner has names of its own, such as `context`
 
 
 class Submitted(BaseException):
@@ -30,8 +30,8 @@ class WorkerNamespace:
     """The namespace of an interpreter, and the files of its volume."""
 
     def __init__(self, host: Mapping[str, Callable[..., Any]], given_builtins: Any, folder: str | None) -> None:
-        """`host`: functions of the host; those with `HOST_PREFIX` serve this class. `given_builtins`: those of the
-        runner. `folder`: the root of the volume; None without one."""
+        """`host`: values by name. Functions with `HOST_PREFIX` serve this class, all others are for the code.
+        `given_builtins`: those of the runner. `folder`: the root of the volume; None without one."""
         self._host = host
         self._folder = folder
         self._synced: dict[str, tuple[int, int]] = {}  # `_files` at the last load or save
@@ -76,7 +76,7 @@ class WorkerNamespace:
         return tool
 
     def load(self) -> None:
-        """Replace the files in the folder by those of the host."""
+        """Replace the files in the folder with those of the host."""
         files = dict(self._host["_interpreter_files"]()) if self._folder else {}
         for path in self._files().keys() - files:
             os.unlink(f"{self._folder}/{path}")
@@ -140,7 +140,7 @@ class WorkerNamespace:
         return f"[error: {problem}]"
 
     def _resolve(self, path: str) -> str:
-        """The full path of a path on the volume. Raises ValueError for one outside of it."""
+        """The full path of a path on the volume. Raises ValueError for a path outside of the volume."""
         if self._folder is None:
             raise ValueError("no volume mounted at /data: pass Interpreter(volume_name=...)")
         if not path or not path.strip():

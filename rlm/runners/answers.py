@@ -42,14 +42,14 @@ class FinalAnswer(BaseException):
 
 
 class Answers:
-    """Collects the answer of the cells of one namespace, given by a call of `functions` or in `slot`."""
+    """Collects the answer of the cells of one namespace, given by a call of one of `functions` or in `slot`."""
 
     def __init__(self, context: object, namespace: Mapping[str, Any], texts: Sequence[LazyContext] = ()) -> None:
-        """`namespace`: where `FINAL_VAR` looks. `texts`: stored texts that the caller gave, in `context` or tools."""
+        """`namespace`: that of the cells. `texts`: stored texts that the caller gave, in `context` or tools."""
         self._context, self._namespace, self._texts = context, namespace, texts
         self._called: str | None = None  # the answer that a call gave in this cell
-        self._refused: AnswerRefused | None = None  # why the value of that call is none
-        self._claimed: object = None  # the `sources` beside it, as the model wrote them
+        self._refused: AnswerRefused | None = None  # why the value of that call was refused
+        self._claimed: object = None  # the `sources` of that call, as the model wrote them
         self.slot: dict[str, Any] = {"content": "", "ready": False}  # the `answer` dict of the namespace
 
         # Plain functions: an error about their arguments names them as the model calls them, without `self`.
@@ -74,7 +74,7 @@ class Answers:
             call.__name__ = call.__qualname__ = name
 
     def collect(self) -> tuple[str | None, tuple[Claim, ...]]:
-        """The final answer of a cell, None if it gave none, and its citations. Raises AnswerRefused."""
+        """The final answer of the last cell (None if it gave none) and its citations. Raises AnswerRefused."""
         answer, refused, claimed = self._called, self._refused, self._claimed
         self._called = self._refused = self._claimed = None  # another question may follow in this namespace
         slot = self._namespace.get("answer")
@@ -100,24 +100,24 @@ class Answers:
         if is_slot and value is not self._context:
             value = _content_of(value)  # FINAL(answer) means its content
         if value is self._context and value is not None:
-            raise AnswerRefused("`context` itself is not an answer: give a slice such as context[a:b], or your words")
+            raise AnswerRefused("`context` is not an answer: give a slice such as context[a:b], or your own words")
         if any(value is text for text in self._texts):
             raise AnswerRefused("a whole stored text is not an answer: give a slice of it, or your own words")
         try:
-            why = _why_no_answer(value) or _why_items_no_answer(value, self.slot)
-            text = "" if why else str(value)
+            refusal = _refusal_of_value(value) or _refusal_of_items(value, self.slot)
+            text = "" if refusal else str(value)
         except Exception as exc:  # an object that the model made, or a lazy one: the model can give another
             raise AnswerRefused(
-                f"this {type(value).__name__} has no text: {type(exc).__name__}: {exc}; give a part, or your own words"
+                f"this {type(value).__name__} has no text ({type(exc).__name__}: {exc}): give a part, or your own words"
             ) from exc
-        if why:
-            raise AnswerRefused(why)
+        if refusal:
+            raise AnswerRefused(refusal)
         check_text(text)
         return text
 
     def _offer(self, get: Callable[[], object], sources: object) -> NoReturn:
-        """Keep the value of `get` as the answer if it is the first of its cell, and end the cell. A refused value
-        counts too: code that catches `FinalAnswer` goes on, and may offer its value for "not found"."""
+        """Keep the value that `get` returns as the answer, unless the cell has given one, and end the cell. A refused
+        value counts as one: code that catches `FinalAnswer` goes on, and may then offer its value for "not found"."""
         slot = self._namespace.get("answer")
         is_given = isinstance(slot, Mapping) and slot.get("ready")
         if not is_given and self._called is None and self._refused is None:
@@ -129,7 +129,7 @@ class Answers:
         raise FinalAnswer
 
     def _value_of(self, name_or_value: object) -> object:
-        """The value for FINAL_VAR. Raises AnswerRefused for a missing variable, and a str that may be value or name."""
+        """The value that FINAL_VAR means. Raises AnswerRefused if no variable has that name, or if two may be meant."""
         if not isinstance(name_or_value, str):
             return name_or_value
         namespace = self._namespace
@@ -138,12 +138,12 @@ class Answers:
             # After `name = "result"`, FINAL_VAR(name) may mean either.
             if is_value and namespace[name_or_value] is not name_or_value:
                 raise AnswerRefused(
-                    f"a variable holds {name_or_value!r}, which is the name of another one: write FINAL(...) with the "
-                    f"one you mean, as FINAL({name_or_value}) or FINAL({name_or_value!r})"
+                    f"{name_or_value!r} is the value of one variable and the name of another: write "
+                    f"FINAL({name_or_value}) for the variable, or FINAL({name_or_value!r}) for the text"
                 )
             return namespace[name_or_value]
         if name_or_value.isidentifier() and not is_value:
-            raise AnswerRefused(f"there is no variable {name_or_value!r}; a literal answer is FINAL({name_or_value!r})")
+            raise AnswerRefused(f"there is no variable {name_or_value!r}: write FINAL({name_or_value!r}) for that text")
         return name_or_value
 
 
@@ -162,7 +162,7 @@ def check_text(text: str) -> None:
     # A character has at most six bytes (half a pair is escaped), so most texts are short enough without being encoded.
     size = len(text.encode("utf-8", "backslashreplace")) if 6 * len(text) > MOST_ANSWER_BYTES else 0
     if size > MOST_ANSWER_BYTES:
-        raise AnswerRefused(f"an answer of {size:,} bytes is too long, at most {MOST_ANSWER_BYTES:,}: shorten it")
+        raise AnswerRefused(f"an answer must have at most {MOST_ANSWER_BYTES:,} bytes, not {size:,}: shorten it")
 
 
 def check_written_answer(text: str) -> None:
@@ -177,36 +177,36 @@ def check_written_answer(text: str) -> None:
         )
 
 
-def _why_no_answer(value: object) -> str:
+def _refusal_of_value(value: object) -> str:
     """The reason to refuse a value; empty for one that may be an answer."""
     if value is None:
         return (
-            "None is not an answer (print(...), and a function without a return, give None): write FINAL(value), or "
+            "None is not an answer (print(...) and functions without `return` return None): write FINAL(value), or "
             'say in words that there is nothing, as in FINAL("not found")'
         )
     if value is ... or value is NotImplemented:
         return "`...` is a placeholder: write FINAL(value) with the value that you found"
     if isinstance(value, Number) and value != value:
-        return "NaN is not an answer: look at what made it, or say in words that there is no such number"
-    return _why_no_text(value)
+        return "NaN is not an answer: check how it was computed, or say in words that there is no such number"
+    return _refusal_of_type(value)
 
 
-def _why_no_text(value: object) -> str:
+def _refusal_of_type(value: object) -> str:
     """The reason to refuse all values of this value's type; empty for a type that has a text."""
     kind = type(value)
     if isinstance(value, BaseException):
-        return f"an error ({kind.__name__}) is not an answer: mend what raised it, or say in words what you know"
+        return f"an exception ({kind.__name__}) is not an answer: fix what raised it, or say in words what you know"
     if isinstance(value, Awaitable | AsyncIterable):
-        return f"a {kind.__name__} is not an answer: await it, and give what comes of it"
+        return f"a {kind.__name__} is not an answer: await it, and give its result"
     if isinstance(value, Iterator):
-        return f"a {kind.__name__} is not an answer, its items are not made yet: write FINAL(list(...)), or join them"
+        return f"a {kind.__name__} is not an answer, since it has no items yet: write FINAL(list(...)), or join them"
     if kind.__str__ is object.__str__ and (callable(value) or bounded_repr(value).startswith("<")):
         return f"a {kind.__name__} has no text of its own: call it, or give its items or attributes as text"
     return ""
 
 
-def _why_items_no_answer(value: object, slot: object) -> str:
-    """The reason to refuse the items of a list, tuple, set or dict; one item of each type is checked."""
+def _refusal_of_items(value: object, slot: object) -> str:
+    """The reason to refuse an item of a list, tuple, set or dict, or empty. Checks one item of each type."""
     if isinstance(value, dict):
         items: Any = value.values()
     elif isinstance(value, (list, tuple, set, frozenset)):
@@ -215,11 +215,9 @@ def _why_items_no_answer(value: object, slot: object) -> str:
         return ""
     if any(item is slot for item in items):
         return "`answer` itself is not an answer: write FINAL(value) with the value that you found"
-    by_type = {type(item): item for item in items}
-    # Its repr would stand in the answer in place of its characters.
-    if next(lazy_texts([*items]), None) is not None:
-        return f"the {type(value).__name__} holds a lazy text: give slices such as context[a:b], or str(...) of it"
-    for item in by_type.values():
-        if why := _why_no_text(item):
-            return f"what the {type(value).__name__} holds is not an answer: {why}"
+    if next(lazy_texts([*items]), None) is not None:  # its repr would be in the answer, not its characters
+        return f"this {type(value).__name__} holds a lazy text: give slices such as context[a:b], or str(...) of it"
+    for item in {type(item): item for item in items}.values():
+        if refusal := _refusal_of_type(item):
+            return f"an item of this {type(value).__name__} is refused: {refusal}"
     return ""

@@ -1,7 +1,7 @@
 """Run cells on one thread, interrupt them when their time is up, and capture what they print.
 
 While cells run, a router replaces `sys.stdout`: a thread that runs a cell writes to the buffer of its cell, any other
-to the stream that was there before. Not captured are what child processes write to descriptor 1, and what libraries
+to the stream that was there before. What child processes write to descriptor 1 is not captured, nor what libraries
 write in threads that a cell starts. `print` in such threads is, because the namespace has a `print` of its own.
 """
 
@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Protocol, TextIO
+from typing import Any, NamedTuple, Protocol, TextIO
 
 from rlm.context.excerpt import join_ends
 
@@ -22,7 +22,10 @@ _GRACE_SECONDS = 1.0  # a stopped cell gets this long to end; the exception is r
 _RAISE_AGAIN_SECONDS = 0.25  # the interval at which an interrupt is raised again in code that caught it
 _WAKE_SECONDS = 0.25  # waits in such slices let the main thread notice a Ctrl-C on Windows, or by `interrupt_main`
 
-_Job = tuple[Callable[[], None], threading.Event]  # the work of a cell, and whether it has ended
+
+class _Job(NamedTuple):
+    run: Callable[[], None]  # the work of a cell
+    ended: threading.Event  # set when it has returned or raised
 
 
 class CellTimeout(BaseException):
@@ -30,10 +33,10 @@ class CellTimeout(BaseException):
 
 
 class CellRunner(Protocol):
-    """Runs the code of cells, one after another, and stops it."""
+    """Runs the code of cells, one after another, and interrupts code that runs too long."""
 
     def run(self, work: Callable[[], None], seconds_left: Callable[[], float]) -> bool:
-        """Run `work` and wait for it. Interrupt it past its time; False when it did not end even then."""
+        """Run `work`, wait until it ends, and interrupt it when its time is up. False if it goes on even then."""
         ...
 
     def stop_interrupts(self) -> None:
@@ -41,7 +44,7 @@ class CellRunner(Protocol):
         ...
 
     def close(self) -> None:
-        """Free what runs the cells."""
+        """Release the thread that runs the cells."""
 
 
 class CellThread:
@@ -57,16 +60,16 @@ class CellThread:
             self._jobs = queue.SimpleQueue()
             self._thread = threading.Thread(target=_serve, args=(self._jobs,), name="rlm-cells", daemon=True)
             self._thread.start()
-        done = threading.Event()
-        self._jobs.put((work, done))
+        ended = threading.Event()
+        self._jobs.put(_Job(work, ended))
         try:
             while (seconds := seconds_left()) > 0:
-                if done.wait(min(max(seconds, 0.02), _WAKE_SECONDS)):
+                if ended.wait(min(max(seconds, 0.02), _WAKE_SECONDS)):
                     return True
-            return self._stop(done)
+            return self._stop(ended)
         except BaseException:
             try:
-                self._stop(done)
+                self._stop(ended)
             except BaseException:  # a second Ctrl-C
                 self.close()
                 raise
@@ -76,17 +79,17 @@ class CellThread:
         """Do nothing: the thread catches a late interrupt while it waits for its next work."""
 
     def close(self) -> None:
-        """Let the thread end, once it is free. Another cell would start a new one."""
+        """Let the thread end once it is idle. A later cell starts a new one."""
         if self._jobs is not None:
             self._jobs.put(None)
             self._jobs = None
 
-    def _stop(self, done: threading.Event) -> bool:
-        """Interrupt the running cell, again and again for a second. Returns whether it ended; if not, it is left."""
+    def _stop(self, ended: threading.Event) -> bool:
+        """Interrupt the running cell repeatedly for a second. False if it goes on: the next cell gets a new thread."""
         deadline = time.monotonic() + _GRACE_SECONDS
         while time.monotonic() < deadline:
             _raise_in(self._thread.ident, CellTimeout)
-            if done.wait(_RAISE_AGAIN_SECONDS):
+            if ended.wait(_RAISE_AGAIN_SECONDS):
                 _clear_async_flag(self._thread.ident)
                 return True
         self.close()  # the exception is still pending, and ends the thread's work when its C call returns
@@ -95,7 +98,7 @@ class CellThread:
 
 
 def _raise_in(thread: int | None, exception: type[BaseException], *, instead_of: int | None = None) -> None:
-    """Raise an exception in a thread at its next bytecode. `instead_of`: a thread whose pending one is withdrawn."""
+    """Raise an exception in a thread at its next bytecode. `instead_of`: the thread whose pending one is withdrawn."""
     import ctypes  # not in the runner `wasm`, which has one thread
 
     set_exception, raised = ctypes.pythonapi.PyThreadState_SetAsyncExc, ctypes.py_object(exception)
@@ -122,24 +125,24 @@ def _serve(jobs: queue.SimpleQueue[_Job | None]) -> None:
             if job is None:
                 return
             try:
-                job[0]()
+                job.run()
             finally:
-                job[1].set()
+                job.ended.set()
 
 
-# -- what they print ---------------------------------------------------------------------------------------------------
+# -- output -----------------------------------------------------------------------------------------------------------
 
 SLACK = 200  # characters by which an output may exceed its limit uncut: the note on a cut takes about as many
 NOTES_CHARACTERS = 2_000  # the most characters of notes that a runner adds to the output of a cell, beyond the limit
 
-_thread = threading.local()
-_lock = threading.Lock()
-_cells = 0  # cells that run now
-_hosts: dict[str, TextIO] = {}  # the streams that the last routers replaced, by name
+_captured = threading.local()  # `stdout` and `stderr`: the buffers of the cell that this thread runs
+_routing_lock = threading.Lock()
+_running_cells = 0  # the number of `route_streams` blocks; the last one to end puts the streams back
+_replaced: dict[str, TextIO] = {}  # the streams that the last routers replaced, by name
 
 
 class Buffer:
-    """A text stream that keeps its first and last `limit` characters and counts the others: bounded memory."""
+    """A text stream that keeps only its first and last `limit` characters, and counts all characters."""
 
     encoding = "utf-8"
 
@@ -183,7 +186,7 @@ class Buffer:
         return False
 
     def text(self, limit: int | None = None) -> str:
-        """The text so far, or its head and tail if it exceeds `limit`, by default and at most the buffer's own."""
+        """The text so far, without its middle if it exceeds `limit` (by default, and at most, the buffer's)."""
         limit = self._limit if limit is None else max(0, min(limit, self._limit))
         with self._lock:
             head, tail = "".join(self._head), "".join(self._tail)
@@ -201,7 +204,7 @@ class Router:
     before: TextIO
 
     def _target(self) -> Any:
-        return getattr(_thread, self._name, None) or self.before
+        return getattr(_captured, self._name, None) or self.before
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._target(), name)
@@ -209,35 +212,35 @@ class Router:
 
 @contextmanager
 def route_streams() -> Iterator[None]:
-    """Replace `sys.stdout` and `sys.stderr` by routers in a `with` block, on the thread that waits for the cell."""
-    global _cells
-    with _lock:
-        _cells += 1
+    """Replace `sys.stdout` and `sys.stderr` with routers in a `with` block, on the thread that waits for the cell."""
+    global _running_cells
+    with _routing_lock:
+        _running_cells += 1
         for name in ("stdout", "stderr"):
             if not isinstance(stream := getattr(sys, name), Router):
-                _hosts[name] = stream
+                _replaced[name] = stream
                 setattr(sys, name, Router(name, stream))
     try:
         yield
     finally:
-        with _lock:
-            _cells -= 1
+        with _routing_lock:
+            _running_cells -= 1
             for name in ("stdout", "stderr"):
-                if not _cells and isinstance(stream := getattr(sys, name), Router):
+                if not _running_cells and isinstance(stream := getattr(sys, name), Router):
                     setattr(sys, name, stream.before)
 
 
 @contextmanager
 def capture_thread(out: Buffer, err: Buffer) -> Iterator[None]:
     """Let the routers send the output of this thread to these buffers in a `with` block."""
-    _thread.stdout, _thread.stderr = out, err
+    _captured.stdout, _captured.stderr = out, err
     try:
         yield
     finally:
-        _thread.stdout = _thread.stderr = None
+        _captured.stdout = _captured.stderr = None
 
 
 def redirection() -> Any:
-    """The stream that a cell put in place of `sys.stdout`, as `redirect_stdout` does; None where it did not."""
+    """The stream that a cell put in place of `sys.stdout`, as `redirect_stdout` does; None if there is none."""
     stream = sys.stdout
-    return None if isinstance(stream, Router) or stream is _hosts.get("stdout") else stream
+    return None if isinstance(stream, Router) or stream is _replaced.get("stdout") else stream

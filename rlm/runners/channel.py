@@ -25,7 +25,7 @@ from rlm.errors import ChannelAbuse
 PROTOCOL = 3  # the version of the messages; a worker in a container may have another than its host
 MOST_HEAD_BYTES = 1 << 20  # of a worker's JSON object: a megabyte of brackets takes 100 MB of memory. Texts are bytes
 MOST_MESSAGE_BYTES = 64 << 20  # the limit of a whole message from a worker, such as a batch of prompts
-UNBOUNDED = (1 << 32) - 1  # a length of four bytes is no larger
+UNBOUNDED = (1 << 32) - 1  # the largest length that four bytes can hold
 _LENGTHS = struct.Struct(">II")
 
 
@@ -47,7 +47,7 @@ class Channel:
     _sent_head_bytes = _sent_message_bytes = UNBOUNDED  # and of those to the other side
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
-        """Owns the descriptors."""
+        """Takes over the descriptors, which `close` closes."""
         self._read_fd, self._write_fd = read_fd, write_fd
         self._sending = threading.Lock()
         self._closed = False
@@ -59,8 +59,8 @@ class Channel:
     def send(
         self, head: dict[str, Any], body: Sequence[bytes | memoryview] = (), *, seconds: float | None = None
     ) -> None:
-        """Send a whole message. Raises ChannelClosed, also when the other side does not read it in time; ValueError,
-        with nothing sent, for a message above the limits of the other side."""
+        """Send a whole message. Raises ChannelClosed, also if the other side does not read it within `seconds` (None:
+        no limit), and ValueError, with nothing sent, for a message above the limits of the other side."""
         text = json.dumps(head, separators=(",", ":")).encode()
         total = len(text) + sum(map(len, body))
         if total > self._sent_message_bytes or len(text) > self._sent_head_bytes:
@@ -92,7 +92,7 @@ class Channel:
                 raise
 
     def receive(self, seconds: float | None = None) -> Message | None:
-        """The next message; None when it is not complete in time. Raises ChannelClosed, ChannelAbuse."""
+        """The next message; None if it is not complete within `seconds`. Raises ChannelClosed, ChannelAbuse."""
         deadline = None if seconds is None else time.monotonic() + seconds
         if self._head_bytes_announced is None:
             if not self._fill(deadline):
@@ -100,8 +100,8 @@ class Channel:
             total, head_bytes = _LENGTHS.unpack(self._buffer)
             if total > self._message_bytes or head_bytes > self._head_bytes or head_bytes > total:
                 raise ChannelAbuse(
-                    f"the worker announced a message of {total:,} bytes with a JSON object of {head_bytes:,}: at most "
-                    f"{self._message_bytes:,} and {self._head_bytes:,}"
+                    f"the worker announced a message of {total:,} bytes with a JSON object of {head_bytes:,} bytes: "
+                    f"at most {self._message_bytes:,} and {self._head_bytes:,} are allowed"
                 )
             self._buffer, self._filled = memoryview(bytearray(total)), 0
             self._head_bytes_announced = head_bytes
@@ -119,7 +119,7 @@ class Channel:
         return Message(head, data[head_bytes:])
 
     def _fill(self, deadline: float | None) -> bool:
-        """Read until the buffer is full; False when it is not in time."""
+        """Read until the buffer is full; False if it is not by the deadline."""
         while self._filled < len(self._buffer):
             if self._closed:
                 raise ChannelClosed("the channel is closed")
@@ -137,7 +137,7 @@ class Channel:
         return True
 
     def wait(self, fd: int, events: int, deadline: float | None) -> bool:
-        """Wait until a descriptor is ready; False when it is not by then."""
+        """Wait until a descriptor is ready; False if it is not by the deadline."""
         poll = select.poll()
         poll.register(fd, events)
         return bool(poll.poll(None if deadline is None else max(0, (deadline - time.monotonic()) * 1000)))

@@ -16,7 +16,7 @@ MOST_QUOTE_CHARACTERS = 10_000  # the longest quote
 
 
 def read_claims(sources: object) -> tuple[Claim, ...]:
-    """The claims in a value of a cell. Never raises: an invalid claim becomes None."""
+    """The claims in `sources`, which code of a model gave. Never raises: an invalid claim becomes None."""
     if (single := _claim(sources)) is not None:
         return (single,)
     if not isinstance(sources, Iterable):
@@ -31,7 +31,7 @@ def read_claims(sources: object) -> tuple[Claim, ...]:
 
 
 def check_claims(value: object) -> tuple[Claim, ...]:
-    """The claims that a worker sent. Raises ValueError for anything but a list of claims."""
+    """The claims that a worker sent; invalid ones become None. Raises ValueError for no list, or one too long."""
     if not isinstance(value, list) or len(value) > MOST_CLAIMS:
         found = len(value) if isinstance(value, list) else f"a {type(value).__name__}"
         raise ValueError(f"expected a list of at most {MOST_CLAIMS} claims, not {found}")

@@ -21,7 +21,7 @@ from rlm.runners.piped_process import PipedProcess, receive_hello
 from rlm.runners.remote import RemoteRunner, SharedOptions
 
 IMAGE = "monocontext-rlm"
-_KILL_SECONDS = 20.0  # the time that the engine gets to remove a container
+_KILL_SECONDS = 20.0  # the time that the engine gets to kill a container
 
 
 class DockerRunner(RemoteRunner):
@@ -68,7 +68,7 @@ def _tmpfs(path: str, limits: Limits) -> str:
 
 
 class Container(PipedProcess):
-    """A process of `docker run`, and its container."""
+    """The process of `docker run`, and the container that it runs."""
 
     def __init__(self, command: Sequence[str], program: str, name: str) -> None:
         super().__init__(command)

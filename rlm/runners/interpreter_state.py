@@ -1,4 +1,4 @@
-"""Repair the interpreter of a worker after a cell that changed it, and find out whether it can be used any more."""
+"""Repair the interpreter of a worker after a cell that changed it, and tell whether it is still usable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rlm.runners.cell_thread import Router
 
 
 class InterpreterState:
-    """The state of a worker's interpreter before its first cell, which later cells may not change."""
+    """The state of a worker's interpreter before its first cell."""
 
     def __init__(self) -> None:
         self._builtins: dict[str, Any] = dict(vars(builtins))
@@ -38,8 +38,8 @@ class InterpreterState:
         if sys.platform != "emscripten":  # WebAssembly has no such mask
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
 
-    def is_lost(self) -> bool:
-        """Whether a module is blocked, or over a quarter of the modules are gone."""
+    def is_broken(self) -> bool:
+        """Whether a cell blocked a module (None in `sys.modules`), or removed more than a quarter of the modules."""
         is_blocked = any(name in sys.modules and sys.modules[name] is None for name in self._modules)
         gone = sum(name not in sys.modules for name in self._modules)
         return is_blocked or gone > len(self._modules) // 4

@@ -23,20 +23,20 @@ from rlm.runners.confine.view import DEVICES, FolderView
 from rlm.runners.link import WorkerLink
 
 FAILED = 70  # exit status of a worker that could not be confined: EX_SOFTWARE of sysexits
-_POLL_SECONDS = 0.05
+_POLL_SECONDS = 0.05  # the interval of looks at the child, on kernels without `pidfd_open`
 
 
 class LaunchPlan(TypedDict, total=False):
-    """What a launcher has to do. It is passed as JSON."""
+    """How a launcher starts its worker. It is passed as JSON."""
 
-    way: str  # how to confine the worker: one of `confine.WAYS`, or `container`, which confines it already
+    way: str  # one of `confine.WAYS`, `container` (which confines already), or `inside bubblewrap` (once `bwrap` runs)
     limits: dict[str, Any]  # the fields of `Limits`
     view: dict[str, Any]  # the fields of `FolderView`; without it in a container
     bwrap: str  # the path of bubblewrap
 
 
 def main() -> NoReturn:
-    """Do what the plan in the first argument says."""
+    """Start a worker by the plan in the first argument, a `LaunchPlan` as JSON."""
     plan: LaunchPlan = json.loads(sys.argv[1])
     os.umask(0o022)
     bounds = Limits(**plan["limits"])
@@ -44,23 +44,24 @@ def main() -> NoReturn:
         if plan["way"] == "container":
             system.hide_memory()  # this process has no filter, and the same user and /proc as the worker
             _run_and_watch(lambda: _run_worker(plan, bounds))
-        if plan["way"] == "inside bubblewrap":
+        elif plan["way"] == "inside bubblewrap":
             _run_worker(plan, bounds)
-        if plan["way"] == "namespaces":
-            namespaces.enter()  # before the fork in `_run_and_watch`: the worker is the first process in there
-        _run_and_watch(lambda: _confine(plan, FolderView(**plan["view"]), bounds))
+        else:
+            if plan["way"] == "namespaces":
+                namespaces.enter()  # before the fork in `_run_and_watch`: the worker is the first process in there
+            _run_and_watch(lambda: _confine(plan, FolderView(**plan["view"]), bounds))
     except OSError as exc:
         _give_up(exc)
 
 
 def command(python: str, plan: LaunchPlan, view: FolderView) -> list[str]:
-    """The command line of a launcher: `python`, which sees no modules but those on the view's path."""
+    """The command line of a launcher. Its `python` imports only from the view's `import_path`."""
     code = f"import sys; sys.path[:] = {list(view.import_path)!r}; from rlm.runners.launcher import main; main()"
     return [python, "-I", "-S", "-X", "utf8", "-c", code, json.dumps(plan)]
 
 
 def make_container_plan(limits: Limits) -> str:
-    """The argument of a launcher in a container."""
+    """The plan of a launcher in a container, as its argument."""
     return json.dumps({"way": "container", "limits": asdict(limits)})
 
 
@@ -92,11 +93,11 @@ def _run_worker(plan: LaunchPlan, bounds: Limits) -> NoReturn:
     limits.apply(bounds, counted_alone=plan["way"] in ("namespaces", "inside bubblewrap"))
     seccomp.install(has_view=plan["way"] != "landlock")
     link = WorkerLink(os.dup(0), os.dup(1))  # cells must not find the channel where their output would go
-    worker.main(link, worker.MainThread(link), {"confinement": plan["way"].split()[-1]})
+    worker.main(worker.MainThread(link), confinement=plan["way"].removeprefix("inside "))
 
 
 def _run_and_watch(work: Callable[[], object]) -> NoReturn:
-    """Run `work` in a child, kill the child when the host is gone, and end with the child's status."""
+    """Run `work` in a child process, kill the child when the host is gone, and exit with the child's status."""
     null = os.open("/dev/null", os.O_RDWR)  # before the child changes the view of files, which it shares
     child = os.fork()
     if not child:
@@ -109,13 +110,13 @@ def _run_and_watch(work: Callable[[], object]) -> NoReturn:
         os._exit(FAILED)
     os.dup2(null, 1)
     os.dup2(null, 2)
-    os.closerange(3, 256)
+    os.closerange(3, 256)  # `null`, and what a container's engine may have left open
     poll = select.poll()
     poll.register(0, select.POLLHUP)
     wait_ms: float | None = None
     try:
         poll.register(os.pidfd_open(child), select.POLLIN)
-    except OSError:  # an old kernel
+    except OSError:  # before Linux 5.3
         wait_ms = _POLL_SECONDS * 1000
     while True:
         events = poll.poll(wait_ms)

@@ -1,7 +1,7 @@
-"""Share the worker's end of the channel between threads: calls of each, and the commands of the host.
+"""Share the worker's end of the channel among its threads: their calls to the host, and the host's commands.
 
-Of the threads that wait, one reads and delivers to all. The main thread runs the cells, and a signal interrupts it when
-their time is up. While it moves bytes it is `shielded` from that, or half a message would be lost.
+Of the threads that wait, one reads and delivers messages to all. The main thread runs the cells, and a signal
+interrupts it when their time is up, but not while `is_shielded`: it moves bytes, and half a message would be lost.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ class WorkerLink(Channel):
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
         super().__init__(read_fd, write_fd)
-        self.shielded = False  # whether the main thread must not be interrupted now
+        self.is_shielded = False  # whether the main thread must not be interrupted now
         self._main = threading.get_ident()
         self._numbers = itertools.count(1)  # of calls
         self._waiting: dict[int, _Waiter] = {}  # by the number of its call, or `_COMMAND`
-        self._commands: deque[Message] = deque()  # that no one has taken yet
+        self._commands: deque[Message] = deque()  # that have arrived and wait for `next_command`
         self._reading = threading.Lock()  # held by the thread that reads for all
-        self._room = threading.BoundedSemaphore(_MOST_CALLS)
+        self._call_slots = threading.BoundedSemaphore(_MOST_CALLS)
         self.is_interrupt_wanted = False  # whether the host wants the running cell to end
 
     def call(self, head: dict[str, Any], body: list[bytes]) -> Message:
         """The host's answer to a request. Waits for it."""
-        with self._room:
+        with self._call_slots:
             number, waiter = next(self._numbers), _Waiter()
             try:
-                self._shield(True)
+                self._set_shielded(True)
                 self._waiting[number] = waiter
                 self.send({**head, "id": number}, body)
                 while waiter.message is None:
@@ -68,11 +68,11 @@ class WorkerLink(Channel):
                 return waiter.message
             finally:
                 self._waiting.pop(number, None)
-                self._shield(False)
+                self._set_shielded(False)
 
     def next_command(self) -> Message:
         """The next command of the host. Waits for it. For the main thread, between cells."""
-        self._shield(True)
+        self._set_shielded(True)
         waiter = _Waiter()
         self._waiting[_COMMAND] = waiter
         try:
@@ -81,12 +81,12 @@ class WorkerLink(Channel):
             return self._commands.popleft()
         finally:
             del self._waiting[_COMMAND]
-            self._shield(False)
+            self._set_shielded(False)
 
     def poll_interrupt(self) -> bool:
         """Deliver the messages that have arrived, and return whether the host wants the running cell to end. Does not
         wait. For the main thread, also in a signal handler."""
-        was_shielded = self.shielded
+        was_shielded = self.is_shielded
         if self._reading.acquire(blocking=False):
             try:
                 while not self.is_interrupt_wanted and (message := self.receive(0)) is not None:
@@ -95,33 +95,33 @@ class WorkerLink(Channel):
                 pass  # the next call raises it
             finally:
                 self._reading.release()
-                self._shield(was_shielded)
+                self._set_shielded(was_shielded)
         return self.is_interrupt_wanted
 
     def wait(self, fd: int, events: int, deadline: float | None) -> bool:
-        """Wait as a `Channel` does. The main thread may be interrupted while it waits for a message, not while it waits
-        to send the rest of one, which cannot be taken back."""
+        """Wait as `Channel.wait` does. The main thread may be interrupted while it waits for a message, but not while
+        it waits to send the rest of one, since half a message cannot be taken back."""
         if threading.get_ident() != self._main or events != select.POLLIN:
             return super().wait(fd, events, deadline)
-        self._shield(False)
+        self._set_shielded(False)
         try:
             return super().wait(fd, events, deadline)
         finally:
-            self._shield(True)
+            self._set_shielded(True)
 
-    def _shield(self, shielded: bool) -> None:
+    def _set_shielded(self, shielded: bool) -> None:
         """Forbid or allow interrupts, if this is the main thread."""
         if threading.get_ident() == self._main:
-            self.shielded = shielded
+            self.is_shielded = shielded
 
     def _read_or_sleep(self, waiter: _Waiter) -> None:
         """Read and deliver messages until `waiter` has one. If another thread reads, sleep once instead."""
         if not self._reading.acquire(blocking=False):
-            self._shield(False)
+            self._set_shielded(False)
             try:
                 waiter.sleep()
             finally:
-                self._shield(True)
+                self._set_shielded(True)
             return
         try:
             while waiter.message is None:
@@ -132,7 +132,7 @@ class WorkerLink(Channel):
             self._reading.release()
             for other in list(self._waiting.values()):
                 if other is not waiter and other.message is None:
-                    other.wake()  # that thread reads from now on
+                    other.wake()  # this thread reads from now on
                     break
 
     def _deliver(self, message: Message) -> None:

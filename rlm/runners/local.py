@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from rlm.runners.remote_calls import RemoteCalls
 
 _runs = itertools.count(1)
+_MISSING = object()  # in place of the value of a name that a cell has deleted
 
 
 class LocalRunner:
-    """One persistent namespace; `context` is in it by reference, never copied, never turned into a str.
+    """Runs cells in one namespace of this process. It holds `context` itself, never a copy.
 
-    A cell may run `cell_timeout` seconds, without the time in which it waits for sub-calls. Then an exception is raised
-    in its thread. Code inside a C call (a socket, `time.sleep`) gets the exception when the call returns: after a
-    second the run goes on without it. A C call that keeps the interpreter lock (a pattern that backtracks,
-    `10**10**9`) stops the whole process until it returns.
+    A cell may run `cell_timeout` seconds, not counting the time in which it waits for sub-calls. Then an exception is
+    raised in its thread. A C call (a socket, `time.sleep`) must return first: after one second, `run` returns without
+    it. A C call that keeps the interpreter lock (a pattern that backtracks, `10**10**9`) stops the whole process.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class LocalRunner:
             "SHOW_VARS": self.show_vars, **subcalls.functions, **(names or {}), **self._answers.functions,
         }  # fmt: skip
         self._namespace |= lazy_names | self._reserved
-        self._given_names = frozenset(self._namespace)  # that are no variables of cells
+        self._given_names = frozenset(self._namespace)  # which are not variables of cells
 
     def run(self, code: str) -> CellResult:
         """Run one cell. Assignments before an exception are kept; reserved names are restored."""
@@ -106,7 +106,7 @@ class LocalRunner:
             cell.raised = True
             cell.err.write(
                 f"CellTimeout: the cell ran longer than {clock.allowed_seconds():g} s and could not be stopped, since "
-                "it waits inside a C call. It is left behind until that returns; its variables may still change.\n"
+                "it is inside a C call. It goes on in the background until that returns, and may change variables.\n"
             )
             self._collect_answer(cell)
         notes = self._restore()
@@ -120,7 +120,7 @@ class LocalRunner:
         )  # fmt: skip
 
     def close(self) -> None:
-        """Let the thread of the cells end, and forget their sources."""
+        """End the thread of the cells, and drop their sources from `linecache`."""
         self._is_closed = True
         self._thread.close()
         for file in self._sources:
@@ -131,7 +131,7 @@ class LocalRunner:
         return {name: f"{type(value).__name__}: {_safe_repr(value)}" for name, value in self._variables().items()}
 
     def works(self) -> bool:
-        """Whether a simple cell still prints what it should. Runs it on the calling thread, in its own namespace."""
+        """Whether a small test cell still prints what it should. Runs it on the calling thread in a fresh namespace."""
         code, limit = "probe = [len(str(12))]\nprint(probe)\nprobe", self._output_limit
         cell = _RunningCell(f"{self._file_prefix}0>", code, cell_thread.Buffer(limit), cell_thread.Buffer(limit))
         names = {name: self._namespace[name] for name in self._given_names if name in self._namespace}
@@ -169,9 +169,9 @@ class LocalRunner:
             except cell_thread.CellTimeout as exc:
                 cell.err.write("".join(cell_traceback(exc, self._file_prefix).splitlines(keepends=True)[:-1]))
                 seconds = clock.allowed_seconds()
-                cell.err.write(f"CellTimeout: stopped after {seconds:g} s; variables set before are kept.\n")
+                cell.err.write(f"CellTimeout: stopped after {seconds:g} s; variables set before that are kept.\n")
             except SystemExit as exc:
-                cell.err.write(f"SystemExit({exc.code!r}): a cell cannot end the session: call FINAL(value).\n")
+                cell.err.write(f"SystemExit({exc.code!r}): a cell cannot end the session; answer by FINAL(value).\n")
             except BaseException as exc:
                 cell.err.write(cell_traceback(exc, self._file_prefix))
             try:
@@ -210,36 +210,37 @@ class LocalRunner:
             cell.out.write(_format_value(value, room - 1) + "\n")
 
     def _print(self, *values: object, file: Any = None, **options: Any) -> None:
-        """The `print` of cells: also in threads of a cell, its output is the cell's. It obeys `redirect_stdout`."""
+        """`print` for cells: output of threads that a cell starts goes to the cell too. Obeys `redirect_stdout`."""
         self._print_to_stream(*values, file=file or cell_thread.redirection() or self._out, **options)
 
     def _restore(self) -> str:
-        """Restore reserved names. Returns a line for the model on each that had changed."""
-        missing = object()  # in place of a name that a cell has deleted
+        """Restore reserved names and builtins. Returns notes for the model on those that had changed, a line each."""
         notes = ""
-        own, original = self._builtins, self._original_builtins
-        changed = sorted(name for name, value in original.items() if own.get(name, missing) is not value)
-        if changed:
-            own.update(original)
+        original = self._original_builtins.items()
+        if changed := sorted(name for name, value in original if self._builtins.get(name, _MISSING) is not value):
+            self._builtins.update(original)
             names = shorten(", ".join(changed), 300)
-            notes += f"[builtins of Python are shared by all cells and were restored: {names}]\n"
+            notes += f"[Python's builtins are shared by all cells; these were restored: {names}]\n"
         for name, value in self._reserved.items():
-            current = self._namespace.get(name, missing)
-            if current is value:
-                continue
-            self._namespace[name] = value
-            if name == "answer":
-                if isinstance(current, Mapping):
-                    self._answers.slot.update(current)
-                elif current is not missing:
-                    self._answers.slot["content"] = current
-                if not isinstance(current, dict):
-                    notes += '[`answer` is reserved and was restored; your value is in answer["content"]]\n'
-            elif name == "context":
-                notes += _note_on_rebound_context(value)
-            elif not name.startswith("__"):
-                notes += f"[`{name}` is reserved and was restored: use another name]\n"
+            current = self._namespace.get(name, _MISSING)
+            if current is not value:
+                self._namespace[name] = value
+                notes += self._note_on_rebound(name, current)
         return notes
+
+    def _note_on_rebound(self, name: str, current: object) -> str:
+        """The note for a cell that bound the reserved `name` to `current`. Moves a value for `answer` to its slot."""
+        if name == "context":
+            return _note_on_rebound_context(self._reserved[name])
+        if name != "answer":
+            return "" if name.startswith("__") else f"[`{name}` is reserved and was restored: use another name]\n"
+        if isinstance(current, Mapping):
+            self._answers.slot.update(current)
+        elif current is not _MISSING:
+            self._answers.slot["content"] = current
+        if isinstance(current, dict):
+            return ""
+        return '[`answer` is reserved and was restored; your value is in answer["content"]]\n'
 
 
 @dataclass(slots=True)
@@ -257,14 +258,14 @@ class _RunningCell:
 
 
 def _format_value(value: object, limit: int) -> str:
-    """The value of a last expression as text: its repr, or the str of an iterator that defines one, such as hits."""
+    """The value of a last expression as text: its repr, or the str of an iterator that defines one, as hits do."""
     if isinstance(value, Iterator) and type(value).__str__ is not object.__str__:
         return shorten(str(value), limit)
     return bounded_repr(value, limit)
 
 
 def _safe_repr(value: object) -> str:
-    """The repr of a variable. A repr that raises SystemExit or a similar exception is not an error of the cell."""
+    """The repr of a variable, or a note that its repr raised, which is not an error of the cell."""
     try:
         return bounded_repr(value)
     except cell_thread.CellTimeout:
@@ -274,18 +275,18 @@ def _safe_repr(value: object) -> str:
 
 
 def _note_on_rebound_context(context: object) -> str:
-    """The note on code that rebound `context`: weak models assign a text of their own before they look."""
+    """The note for a cell that rebound `context`: weak models assign a text of their own before they look at it."""
     if context is None:
         return "[`context` is None in this session and was restored: use another name]\n"
     look = "context[:1000]" if is_text(context) else "context"  # the limit of outputs cuts what is too long
     return (
-        "[You assigned to `context`, so what is printed above is of your own making. `context` is again what it was: "
-        f"never assign it. Look at it as it is, with print({look}), and use other names for values of your own]\n"
+        "[You assigned to `context`, so the output above may show your own value. `context` has been restored: never "
+        f"assign to it. Look at it with print({look}), and use other names for your own values]\n"
     )
 
 
 def _refuse(name: str, *args: object, **options: object) -> NoReturn:
-    raise RuntimeError(f"{name}() waits for a person, and nobody is there: go on without it")
+    raise RuntimeError(f"{name}() waits for a person, and there is none: continue without it")
 
 
 def cell_traceback(exc: BaseException, file_prefix: str) -> str:

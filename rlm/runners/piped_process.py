@@ -22,16 +22,16 @@ class Worker(Protocol):
 
     @property
     def complaint(self) -> str:
-        """What the worker printed or raised, if it did not start."""
+        """Why the worker ended, as it printed or raised it; empty if it said nothing."""
         ...
 
     def end(self, *, gone: bool = False) -> str:
-        """End it, and describe its end in a few words. `gone`: its channel has closed by itself. Idempotent."""
+        """End the worker. Returns how it ended, in few words. `gone`: its channel has closed by itself. Idempotent."""
         ...
 
 
 def receive_hello(worker: Worker, name: str = "") -> Mapping[str, Any]:
-    """The first message of a worker. Raises RunnerUnavailable with what it printed, and the name of its runner."""
+    """The fields of a worker's first message. Raises RunnerUnavailable with its complaint and the runner's `name`."""
     message = None
     try:
         message = worker.channel.receive(START_SECONDS)
@@ -62,10 +62,10 @@ class PipedProcess:
         popen.stdin = popen.stdout = None
         self._how_ended = ""
         self.channel = Channel(read_fd, write_fd)
-        self.complaint = ""  # once it has ended: the last line on its stderr that names an error, or else the last line
+        self.complaint = ""  # known once it has ended
 
     def end(self, *, gone: bool = False) -> str:
-        """Kill it, and describe its end in a few words. `gone`: its channel has closed by itself. Idempotent."""
+        """End the process. Returns how it ended, in few words. `gone`: its channel has closed by itself. Idempotent."""
         if not self._how_ended:
             self.channel.close()
             if gone:
@@ -79,10 +79,7 @@ class PipedProcess:
             except subprocess.TimeoutExpired:
                 self._popen.kill()
                 stderr = self._popen.communicate()[1]
-            lines = [line.strip() for line in stderr.decode("utf-8", "replace").splitlines()]
-            lines = [line for line in lines if line and "--help" not in line]  # docker recommends its --help
-            errors = [line for line in lines if "error" in line.lower()] or lines
-            self.complaint = "".join(filter(str.isprintable, errors[-1]))[:500] if errors else ""
+            self.complaint = _find_complaint(stderr.decode("utf-8", "replace"))
             self._how_ended = self.describe_exit() if by_itself else "ended"
         return self._how_ended
 
@@ -94,3 +91,11 @@ class PipedProcess:
         """How the process ended by itself, in a few words."""
         # After the certain facts: a cell may have written it.
         return f"exit status {self._popen.returncode}{self.complaint and f': {self.complaint}'}"
+
+
+def _find_complaint(stderr: str) -> str:
+    """The last line that names an error, or else the last line; empty if there is none."""
+    lines = [line.strip() for line in stderr.splitlines()]
+    lines = [line for line in lines if line and "--help" not in line]  # docker recommends its --help
+    errors = [line for line in lines if "error" in line.lower()] or lines
+    return "".join(filter(str.isprintable, errors[-1]))[:500] if errors else ""

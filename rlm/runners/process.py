@@ -30,7 +30,7 @@ class ProcessRunner(RemoteRunner):
         self, context: object, subcalls: SubCalls, *, limits: Limits | None = None, ways: Sequence[str] = WAYS,
         scratch: str | None = None, **shared: Unpack[SharedOptions],
     ) -> None:  # fmt: skip
-        """`ways`: of confining, tried in order. `scratch`: a folder that cells may write to; rules out `landlock`."""
+        """`ways`: to confine a worker, in order. `scratch`: a folder that cells may write to; rules out `landlock`."""
         self._limits = limits or Limits()
         self._ways = tuple(ways)
         self._scratch = scratch
@@ -44,22 +44,22 @@ class ProcessRunner(RemoteRunner):
         reasons = []
         for way in self._ways_to_try():
             if way == "landlock" and self._scratch:
-                reasons.append(f"landlock: cells cannot write to {self._scratch} with it")
+                reasons.append(f"landlock: it does not let cells write to {self._scratch}")
                 continue
             try:
                 process, hello = _start_worker(way, view, self._limits)
             except RunnerUnavailable as exc:
                 reasons.append(f"{way}: {exc}")
-                continue
-            _working_way[self._ways] = way
-            return process, hello
+            else:
+                _working_way[self._ways] = way
+                return process, hello
         raise NothingConfines(
-            f"nothing here can confine the code of a model ({'; '.join(reasons)}); to run it with your own rights use "
-            f"--runner local"
+            f"no way to confine the model's code works here ({'; '.join(reasons)}); to run it with your own rights, "
+            "use --runner local"
         )
 
     def _ways_to_try(self) -> list[str]:
-        """The way that worked last first. For root `namespaces` before the rest: its worker is a user of its own."""
+        """The way that worked last, then for root `namespaces`, whose worker has a user of its own, then the others."""
         preferred = [_working_way.get(self._ways), "namespaces" if os.geteuid() == 0 else None]
         return sorted(self._ways, key=lambda way: preferred.index(way) if way in preferred else len(preferred))
 

@@ -10,7 +10,7 @@ HOME = "~/.monocontext"  # where the error says to install it: `npm install --pr
 
 
 def what_is_missing(pyodide: str | os.PathLike[str] | None = None) -> str:
-    """What the runner lacks here, and what to do about it; empty if it lacks nothing."""
+    """What the runner `wasm` lacks here, and what to do about it; empty if it lacks nothing."""
     if not hasattr(os, "readv"):
         return "no os.readv, which its channel needs and Windows lacks: use --runner docker"
     import shutil  # 2 ms that other runners need not pay
@@ -27,7 +27,7 @@ def what_is_missing(pyodide: str | os.PathLike[str] | None = None) -> str:
 
 
 def find_folder(pyodide: str | os.PathLike[str] | None) -> Path:
-    """The folder of the npm package: the given one, the one in the environment, or the one in our home folder."""
+    """The folder of the npm package: `pyodide`, else the value of `PYODIDE_VARIABLE`, else the one below `HOME`."""
     folder = pyodide or os.environ.get(PYODIDE_VARIABLE)
     # For a user without a home, a path that does not exist, and never a folder `~` in the working directory.
     return Path(folder or Path(os.sep, os.path.expanduser(HOME), "node_modules", "pyodide")).resolve()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rlm.errors import RunnerUnavailable
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 RUNNERS = ("confined", "subprocess", "wasm", "local", "docker")
 """The runners that need no more than their name; `sandbox` needs `make` in its options."""
-# Options of one of the two runners that `confined` stands for, which the other does not take.
+# `confined` takes the options of both runners that it may become: these are refused by the other one.
 _ONLY_SUBPROCESS, _ONLY_WASM = ("limits", "ways"), ("pyodide", "memory_bytes")
 
 
 def check_runner(name: str, options: Mapping[str, Any] | None = None) -> None:
-    """Raise RunnerUnavailable unless this system can have the runner of this name. `options`: its own."""
+    """Raise RunnerUnavailable unless the runner `name` works on this system. `options`: the runner's own options."""
     own = options or {}
     if name == "sandbox":
         if not callable(own.get("make")):
@@ -32,15 +32,18 @@ def check_runner(name: str, options: Mapping[str, Any] | None = None) -> None:
     elif name == "wasm":
         if missing := what_is_missing(own.get("pyodide")):
             raise RunnerUnavailable(f"runner 'wasm': {missing}")
-    elif name in ("confined", "subprocess") and not _is_linux():
-        missing = what_is_missing(own.get("pyodide")) if name == "confined" else ""
-        if name == "confined" and not missing:
-            return
-        hint = f"--runner wasm is not available either: there is {missing}" if missing else "use --runner wasm"
-        raise RunnerUnavailable(
-            f"runner 'subprocess' needs Linux, and this system is {sys.platform}; {hint}; or use --runner docker, or, "
-            "to run the code of a model with your own rights, --runner local"
-        )
+    elif name == "confined" and not _is_linux():
+        if missing := what_is_missing(own.get("pyodide")):
+            raise _needs_linux(f"--runner wasm is not available either: there is {missing}")
+    elif name == "subprocess" and not _is_linux():
+        raise _needs_linux("use --runner wasm")
+
+
+def _needs_linux(hint: str) -> RunnerUnavailable:
+    return RunnerUnavailable(
+        f"runner 'subprocess' needs Linux, and this system is {sys.platform}; {hint}; or use --runner docker, or "
+        "--runner local, which runs the model's code with your own rights"
+    )
 
 
 def _is_linux() -> bool:
@@ -51,12 +54,12 @@ def make_runner(
     name: str, context: object, subcalls: SubCalls, *, cell_timeout: float | None, output_limit: int,
     names: Mapping[str, object] | None = None, scratch: str | None = None, **options: Any,
 ) -> Runner:  # fmt: skip
-    """A fresh runner with `context` in its namespace. `confined` is `subprocess`, or `wasm` if that cannot work here.
+    """Start a runner with `context` in its namespace. `confined` is `subprocess`, or `wasm` where that cannot work.
 
-    `names`: more of the namespace. Functions run in this process; lazy texts stay lazy; other values must be plain
-    data, but for `local`. `scratch`: a folder that cells may write to; in `wasm` and `local` they make it. `options`
-    are those of the runner: `limits` of `subprocess`, `pyodide` of `wasm`, `image` of `docker`, `make` of `sandbox`.
-    Raises RunnerUnavailable.
+    `names`: more names for the namespace. Functions run in this process, lazy texts stay lazy, and other values must be
+    plain data unless the runner is `local`. `scratch`: a folder that cells may write to; `wasm` and `local` ignore it,
+    since their cells can create any folder. `options`: those of the runner, such as `limits` for `subprocess`,
+    `pyodide` for `wasm`, `image` for `docker` and `make` for `sandbox`. Raises RunnerUnavailable.
     """
     shared: Any = {"cell_timeout": cell_timeout, "output_limit": output_limit, "names": names}
     if name == "local":
@@ -75,7 +78,7 @@ def make_runner(
     if name == "subprocess" or (name == "confined" and _is_linux()):
         from rlm.runners.process import ProcessRunner
 
-        own = _without(_ONLY_WASM, options) if name == "confined" else options
+        own = {key: value for key, value in options.items() if name == "subprocess" or key not in _ONLY_WASM}
         try:
             return ProcessRunner(context, subcalls, scratch=scratch, **shared, **own)
         except NothingConfines as exc:
@@ -86,10 +89,6 @@ def make_runner(
     from rlm.runners.wasm import WasmRunner
 
     if name == "confined":
-        log(INFO, "nothing here confines a process; code runs in WebAssembly")
-        options = _without(_ONLY_SUBPROCESS, options)
+        log(INFO, "no way to confine a process works here; code runs in WebAssembly")
+        options = {key: value for key, value in options.items() if key not in _ONLY_SUBPROCESS}
     return WasmRunner(context, subcalls, **shared, **options)
-
-
-def _without(names: Collection[str], options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if name not in names}

@@ -30,10 +30,10 @@ class LineDecoder:
     def __init__(self, mark: str) -> None:
         self._mark = mark
         self._rest = ""
-        self.unmarked = ""  # the last line without the mark; if no worker starts, an error of the shell or of Python
+        self.unmarked = ""  # the last line without the mark: if no worker starts, an error of the shell or of Python
 
     def decode(self, text: str) -> Iterator[bytes]:
-        """The bytes of the lines that `text` completes. Raises ValueError for one that is not base64, or too long."""
+        """The bytes of the lines that `text` completes. Raises ValueError for a line that is too long or not base64."""
         *lines, self._rest = (self._rest + text).split("\n")
         if len(self._rest) > _MOST_LINE_CHARACTERS:
             raise ValueError(f"the sandbox sent a line of more than {_MOST_LINE_CHARACTERS:,} characters")
@@ -58,10 +58,8 @@ def main() -> None:
     for folder in sys.argv[2:]:
         os.makedirs(folder, exist_ok=True)
     system.hide_memory()  # as the launcher: the worker has the same user
-    child = subprocess.Popen(
-        [sys.executable, "-I", "-m", "rlm.runners.launcher", sys.argv[1]],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    )  # fmt: skip
+    command = [sys.executable, "-I", "-m", "rlm.runners.launcher", sys.argv[1]]
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     threading.Thread(target=_carry_in, args=(child,), daemon=True).start()
     assert child.stdout
     while data := os.read(child.stdout.fileno(), 1 << 16):

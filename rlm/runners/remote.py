@@ -10,6 +10,7 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypedDict
 
@@ -36,14 +37,12 @@ class SharedOptions(TypedDict, total=False):
 
     cell_timeout: float | None  # seconds of a cell's own time; None for no limit
     output_limit: int  # characters of the output of a cell
-    names: Mapping[str, object] | None
-    """More names of the namespace: functions, which run in this process, lazy texts, which are served, and plain data,
-    which is copied."""
+    names: Mapping[str, object] | None  # more names: functions of this process, lazy texts, and plain data (copied)
 
 
 class RemoteRunner(ABC):
-    """One namespace in a worker. A worker that dies is replaced by a new one, without the variables. Its methods raise
-    ChannelAbuse when a worker breaks the protocol."""
+    """Runs cells in one namespace of a worker. A worker that dies is replaced by a new one, without the variables. The
+    methods raise ChannelAbuse when a worker breaks the protocol."""
 
     name: str  # the name of the runner, for messages
 
@@ -51,7 +50,7 @@ class RemoteRunner(ABC):
         self, context: object, subcalls: SubCalls, *, cell_timeout: float | None = 120.0, output_limit: int = 20_000,
         names: Mapping[str, object] | None = None,
     ) -> None:  # fmt: skip
-        """Start a worker; so subclasses call this last. The keywords are those of `SharedOptions`. Raises
+        """Starts a worker, so subclasses must call this last. The keywords are those of `SharedOptions`. Raises
         RunnerUnavailable if no worker starts, or if it cannot be given `context` or one of `names`."""
         self._subcalls = subcalls
         self._cell_timeout = math.inf if cell_timeout is None else cell_timeout
@@ -66,7 +65,7 @@ class RemoteRunner(ABC):
         self._requests = WorkerRequests(self._functions, self._servers, [context, *texts])
         self._variables: Mapping[str, str] = {}
         self._pending_note = ""  # for the stderr of the next cell: that the worker was lost with the last one
-        self._cells = 0  # the number of the last cell
+        self._cell_id = 0  # of the last cell, from 1
         self._worker: Worker | None = None
         self._is_closed = False
         self.confinement = "none"  # how the worker is confined, as it reports before any code runs
@@ -78,7 +77,7 @@ class RemoteRunner(ABC):
 
     @abstractmethod
     def launch(self) -> tuple[Worker, Mapping[str, Any]]:
-        """Start a worker. Returns it with the fields of its first message. Raises RunnerUnavailable."""
+        """Start a worker. Returns the worker and the fields of its first message. Raises RunnerUnavailable."""
 
     def run(self, code: str) -> CellResult:
         """Run one cell. If its worker is lost, stderr says so, and the next cell runs in a new one."""
@@ -91,10 +90,11 @@ class RemoteRunner(ABC):
         try:
             result = self._run_cell(code, clock)
         except ChannelClosed:
-            result = self._report_loss(f"WorkerDied: the process that ran the cell has ended ({self._end(gone=True)}).")
+            result = self._report_loss("WorkerDied", f"the process that ran the cell ended ({self._end(gone=True)})")
         except BaseException as exc:
             if not (isinstance(exc, KeyboardInterrupt) and self._interrupt()):
-                self._pending_note = self._report_loss("The cell before was broken off with its process.").stderr
+                loss = self._report_loss("Interrupted", "the previous cell and its process were ended")
+                self._pending_note = loss.stderr
                 self._end()
             raise
         note, self._pending_note = self._pending_note, ""
@@ -104,19 +104,20 @@ class RemoteRunner(ABC):
     def _run_cell(self, code: str, clock: CellClock) -> CellResult:
         """The result of a cell, or a report that its worker had to be ended."""
         seconds = self._subcalls.seconds_left()
-        self._cells += 1
-        self._send({"op": "cell", "id": self._cells, "code": code, "seconds": None if math.isinf(seconds) else seconds})
+        self._cell_id += 1
+        limit = None if math.isinf(seconds) else seconds
+        self._send({"op": "cell", "id": self._cell_id, "code": code, "seconds": limit})
         message = self._await_reply(lambda: _GRACE_SECONDS + clock.seconds_left())
         if message is None:
             self._end()
-            why = "inside a call that nothing interrupts, and was ended with its process."
-            return self._report_loss(f"CellTimeout: the cell ran longer than {clock.allowed_seconds():g} s, {why}")
+            why = f"the cell ran longer than {clock.allowed_seconds():g} s inside a call that cannot be interrupted"
+            return self._report_loss("CellTimeout", f"{why}, so its process was ended")
         result = self._read_result(message)
         if not message.head.get("broken"):
             return result
         self._end()
-        why = "the cell damaged the Python that it ran in (its modules, say), and its process was ended."
-        loss = self._report_loss(f"InterpreterBroken: {why}")
+        why = "the cell damaged its Python interpreter (for example its modules), so its process was ended"
+        loss = self._report_loss("InterpreterBroken", why)
         raised = result.final_answer is None
         return replace(result, stderr=result.stderr + loss.stderr, variables=loss.variables, raised=raised)
 
@@ -126,14 +127,14 @@ class RemoteRunner(ABC):
         self._end()
 
     def _pack(self, name: str, value: object, texts: list[Any]) -> bytes:
-        """A value for the worker; its lazy texts are added to `texts`. Raises RunnerUnavailable."""
+        """`value` as bytes for the worker; its lazy texts are added to `texts`. Raises RunnerUnavailable."""
         try:
             return pack_for_worker(take_texts_out(value, texts))
         except TypeError:
             raise RunnerUnavailable(
-                f"runner {self.name!r} cannot pass {name!r} to its worker: a {type(value).__name__} must be plain "
-                "data throughout, and not nested too deeply; give str, numbers, lists, dicts or a Monocontext, or use "
-                'runner="local" (--runner local)'
+                f"runner {self.name!r} cannot pass {name!r} to its worker: this {type(value).__name__} is not "
+                "plain data throughout, or is nested too deeply; pass str, numbers, lists, dicts or a Monocontext, or "
+                'use runner="local" (--runner local)'
             ) from None
 
     def _start_worker(self) -> None:
@@ -155,17 +156,15 @@ class RemoteRunner(ABC):
             "values": [[name, len(data)] for name, data in self._packed.items()],
         }  # fmt: skip
         deadline = time.monotonic() + START_SECONDS
-        try:
+        with suppress(ChannelClosed):
             worker.channel.send(start, [*self._packed.values()], seconds=START_SECONDS)
             if self._await_start(worker.channel, deadline):
                 return
-        except ChannelClosed:
-            pass
         how_ended = self._end(gone=True)
         raise RunnerUnavailable(f"runner {self.name!r}: the worker did not start: {worker.complaint or how_ended}")
 
     def _await_start(self, channel: Channel, deadline: float) -> bool:
-        """Answer the worker until it has started; False when it has not by then. Raises RunnerUnavailable."""
+        """Answer the worker's requests until it has started; False at the deadline. Raises RunnerUnavailable."""
         while (seconds := deadline - time.monotonic()) > 0 and (message := channel.receive(seconds)):
             op = message.head.get("op")
             if op == "started":
@@ -177,7 +176,7 @@ class RemoteRunner(ABC):
         return False
 
     def _interrupt(self) -> bool:
-        """End the running cell and keep its variables, as a Ctrl-C asks; False when it does not end soon."""
+        """Interrupt the running cell for a Ctrl-C and keep its variables; False if it goes on for `_GRACE_SECONDS`."""
         if self._worker is None:
             return False  # it was being ended already
         deadline = time.monotonic() + _GRACE_SECONDS
@@ -196,19 +195,18 @@ class RemoteRunner(ABC):
         return message is not None
 
     def _end(self, *, gone: bool = False) -> str:
-        """End the worker, and say how it ended, in a few words. `gone`: its channel has closed by itself."""
+        """End the worker. Returns how it ended, in a few words. `gone`: its channel has closed by itself."""
         worker, self._worker = self._worker, None
         self._subcalls.abandon()
         return worker.end(gone=gone) if worker else "ended"
 
-    def _report_loss(self, why: str) -> CellResult:
+    def _report_loss(self, kind: str, why: str) -> CellResult:
         """The result of a cell whose worker is lost, with the names of the variables that are lost with it."""
-        kind = why.partition(":")[0].partition(".")[0]  # such as WorkerDied: a log holds nothing of the cell
-        log(INFO, "%s; a new worker takes its place, without the variables", kind)
+        log(INFO, "%s; a new worker takes its place, without the variables", kind)  # and nothing of the cell
         names = ", ".join(name for name in self._variables if name != "context")
         lost = f"The variables are lost: {shorten(names, 1_000)}." if names else "There were no variables to lose."
         self._variables = {"context": self._context_repr}
-        stderr = f"{why} {lost} `context` and the functions are there again in a new process.\n"
+        stderr = f"{kind}: {why}. {lost} `context` and the functions are available again in a new process.\n"
         return CellResult(stderr=stderr, variables=self._variables, raised=True)
 
     def _send(self, head: dict[str, Any]) -> None:
@@ -216,7 +214,7 @@ class RemoteRunner(ABC):
         self._worker.channel.send(head, seconds=SEND_SECONDS)
 
     def _await_reply(self, seconds_left: Callable[[], float]) -> Message | None:
-        """Answer the worker until the result of the last cell comes; None when its time is up."""
+        """Answer the worker's requests until the result of the last cell comes; None when its time is up."""
         assert self._worker is not None
         channel = self._worker.channel
         while (seconds := seconds_left()) > 0:
@@ -226,29 +224,28 @@ class RemoteRunner(ABC):
                 continue
             if message.head.get("op") != "done":
                 self._requests.handle(channel, message)
-            elif message.head.get("id") == self._cells:
+            elif message.head.get("id") == self._cell_id:
                 return message
             else:
                 number = str(message.head.get("id"))[:20]
-                raise ChannelAbuse(f"the worker sent the result of cell {number}, expected that of cell {self._cells}")
+                raise ChannelAbuse(f"the worker sent the result of cell {number} instead of cell {self._cell_id}")
         return None
 
     def _read_result(self, message: Message) -> CellResult:
         """The result of a cell as the worker reports it, shortened to our limits. Raises ChannelAbuse."""
         head, body = message
         match decode_from_worker(head.get("result"), split_texts(head.get("texts"), body)):
-            case [str(out), str(err), (None | str()) as answer, bool(raised), [*shown], cited]:
+            case [str(out), str(err), (None | str()) as answer, bool(raised), dict(shown), cited]:
                 pass
             case _:
-                raise ChannelAbuse("the worker sent a result that does not have its six fields")
+                raise ChannelAbuse("the worker sent a result that does not have the six fields of one")
         try:
             claims = check_claims(cited)
         except ValueError as exc:
             raise ChannelAbuse(f"the worker sent malformed claims: {exc}") from None
-        if len(shown) % 2 or not all(isinstance(text, str) for text in shown):
-            raise ChannelAbuse("the worker sent variables that are not pairs of a name and a text")
-        pairs = zip(shown[::2], shown[1::2], strict=True)
-        variables = {name[:200]: text[:_VARIABLE_CHARACTERS] for name, text in pairs}
+        if not all(isinstance(text, str) for text in shown.values()):
+            raise ChannelAbuse("the worker sent a variable whose value is not text")
+        variables = {name[:200]: text[:_VARIABLE_CHARACTERS] for name, text in shown.items()}
         self._variables = variables
         room = self._output_limit + 2 * SLACK + NOTES_CHARACTERS  # the runner's own notes are not cut again
         return CellResult(

@@ -31,7 +31,7 @@ def _make_error(name: str, text: str) -> Exception:
         return LLMError(text)
     kind = getattr(builtins, name, None)
     if isinstance(kind, type) and issubclass(kind, Exception):
-        with suppress(TypeError):  # it takes more than a message
+        with suppress(TypeError):  # its constructor takes more than a message
             return kind(text)
     return RuntimeError(f"{name}: {text}")
 
@@ -41,7 +41,7 @@ class RemoteCalls:
 
     def __init__(self, link: WorkerLink) -> None:
         self._link = link
-        self.known: list[object] = []  # what the host has too, the context and its texts: a call sends only the number
+        self.known: list[object] = []  # the context and texts, which the host has too: a call sends their numbers
         self._run_ends_at = math.inf
         self.waited = WaitClock()
         self.functions: dict[str, Callable[..., Any]] = {}  # the host names them at the start
@@ -70,7 +70,7 @@ class RemoteCalls:
         return value
 
     def set_budget(self, seconds: float | None) -> None:
-        """Set what the budget of the run leaves from now on, in seconds; None for no limit."""
+        """Set the seconds that the budget of the run leaves from now on; None for no limit."""
         self._run_ends_at = math.inf if seconds is None else time.monotonic() + seconds
 
     def seconds_left(self) -> float:
@@ -78,5 +78,5 @@ class RemoteCalls:
         return self._run_ends_at - time.monotonic()
 
     def drain(self) -> tuple[()]:
-        """No records: the host keeps them."""
+        """The records of sub-calls: none, since the host keeps them."""
         return ()

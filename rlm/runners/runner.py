@@ -1,4 +1,4 @@
-"""Define what a runner does, what its cells call, and the result of a cell."""
+"""Define the protocol of runners, and the result of a cell."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEFAULT_RUNNER = "confined"  # the default runner: `subprocess`, or `wasm` on a 
 
 
 class NothingConfines(RunnerUnavailable):
-    """No way of confining a process works on this machine."""
+    """None of the ways to confine a process works on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +27,14 @@ class CellResult:
     stderr: str = ""  # tracebacks and warnings; empty when all went well
     variables: Mapping[str, str] = field(default_factory=dict)  # after the cell: name -> repr of about 200 characters
     calls: tuple[SubCall, ...] = ()  # sub-calls, in the order in which they were made
-    final_answer: str | None = None  # the answer, if the cell gave it
+    final_answer: str | None = None  # None if the cell gave no answer
     execution_seconds: float = 0.0  # wall clock, sub-calls included
-    raised: bool = False  # whether it failed, or its answer was refused: then no later block of its reply runs
+    raised: bool = False  # whether the cell failed or its answer was refused: then no later block of its reply runs
     claims: tuple[Claim, ...] = ()  # the model's citations for the answer; not checked
 
 
-AFTER_CLOSE = CellResult(stderr="Closed: the runner has been closed, and runs no code any more.\n", raised=True)
-"""The result of a cell that is run after `close`."""
+AFTER_CLOSE = CellResult(stderr="Closed: this runner has been closed and runs no more code.\n", raised=True)
+"""What `run` returns after `close`."""
 
 
 class Runner(Protocol):

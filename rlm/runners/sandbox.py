@@ -30,7 +30,7 @@ class Sandbox(Protocol):
     """A fresh sandbox of a provider, in which one command runs. Any exception of its methods ends that command."""
 
     def start(self, command: str) -> None:
-        """Start a command of a shell, with an open standard input."""
+        """Start a shell command whose standard input stays open."""
         ...
 
     def listen(self, receive: Callable[[str], object]) -> None:
@@ -42,12 +42,12 @@ class Sandbox(Protocol):
         ...
 
     def end(self) -> None:
-        """End the command and the sandbox, which costs nothing from then on."""
+        """End the command and the sandbox, so that it costs nothing more."""
         ...
 
 
 class SandboxRunner(RemoteRunner):
-    """Runs cells in sandboxes, one at a time; their images must contain `monocontext-rlm` of this version."""
+    """Runs cells in a sandbox of a provider. Its image must contain `monocontext-rlm` of this version."""
 
     name = "sandbox"
 
@@ -55,7 +55,7 @@ class SandboxRunner(RemoteRunner):
         self, context: object, subcalls: SubCalls, *, make: Callable[[], Sandbox], python: str = "python3",
         limits: Limits | None = None, scratch: str | None = None, **shared: Unpack[SharedOptions],
     ) -> None:  # fmt: skip
-        """`make`: creates a sandbox, and another when a cell has ended it. `python`: the interpreter in there.
+        """`make`: creates a sandbox, and another one after the first was lost. `python`: the interpreter inside.
         `scratch`: a folder that cells may write to. Raises RunnerUnavailable, with the sandbox's error or output."""
         self._make = make
         words = [*shlex.split(python), "-I", "-m", "rlm.runners.relay", make_container_plan(limits or Limits())]
@@ -134,4 +134,4 @@ def _end(sandbox: Sandbox | None) -> None:
         if sandbox is not None:
             sandbox.end()
     except Exception as exc:  # whatever the provider raises
-        log(WARNING, "a sandbox was not ended, and may cost money: %s: %s", type(exc).__name__, exc)
+        log(WARNING, "a sandbox could not be ended, and may still cost money: %s: %s", type(exc).__name__, exc)

@@ -14,7 +14,7 @@ from typing import Any
 ANSWERS = frozenset(("FINAL", "FINAL_VAR", "SUBMIT"))  # the functions that give an answer
 HELPERS = frozenset(("llm_query", "llm_query_batched", "rlm_query", "rlm_query_batched", "SHOW_VARS"))
 _KNOWN = HELPERS | frozenset(dir(builtins))
-# What an assignment, a `def`, a `for` or a `with ... as` binds, in text that need not be well-formed.
+# The names that lines bind, as in "a, b = 1", ">>> n += 2", "def f(", "for x in" and "with g() as h:"; not "a == b".
 _ASSIGNED = re.compile(
     r"""^[ \t]*(?:>>>[ ]?)?(?:
       ([A-Za-z_]\w*(?:[ \t]*,[ \t]*[A-Za-z_]\w*)*)[ \t]*[-+*/|&%]?=(?!=)
@@ -41,7 +41,7 @@ def parse(code: str, filename: str = "<cell>") -> ast.Module:
         with hide_syntax_warnings():
             return ast.parse(code, filename)
     except (ValueError, RecursionError, MemoryError) as exc:  # a NUL character; brackets nested too deeply
-        raise SyntaxError(f"this source cannot be parsed: {exc or type(exc).__name__}") from None
+        raise SyntaxError(f"this code cannot be parsed: {exc or type(exc).__name__}") from None
 
 
 def statements_of(code: str) -> list[ast.stmt] | None:
@@ -58,15 +58,14 @@ def compiles(code: str) -> bool:
 
 
 def does_something(code: str) -> bool:
-    """Whether code compiles and does something besides giving an answer; a bare name or prose does not. Code with an
-    answer before its last statements does nothing."""
+    """Whether code compiles and does more than give an answer, which comes last; a bare name or prose does not."""
     body = statements_of(code) or []
     if len(body) > 1:
         while body and _is_final(body[-1]):
             body.pop()
         if any(map(_is_final, body)):
             return False
-    for node in (node for statement in body for node in ast.walk(statement)):
+    for node in ast.walk(ast.Module(body, [])):
         match node:
             case ast.Assign() | ast.AugAssign() | ast.NamedExpr() | ast.For() | ast.With() | ast.FunctionDef():
                 return True
@@ -82,8 +81,8 @@ def does_something(code: str) -> bool:
 
 
 def gives_answer(code: str) -> bool:
-    """Whether code may end the run: it compiles, and uses one of the ways to answer."""
-    nodes = (node for statement in statements_of(code) or [] for node in ast.walk(statement))
+    """Whether code may end the run: it compiles, and names one of `ANSWERS` or `answer`."""
+    nodes = ast.walk(ast.Module(statements_of(code) or [], []))
     return any(isinstance(node, ast.Name) and node.id in ANSWERS | {"answer"} for node in nodes)
 
 
@@ -93,8 +92,9 @@ def is_code(code: str) -> bool:
 
 
 def has_code_line(text: str) -> bool:
-    """Whether a line of the text is code that calls, reads, imports or loops."""
+    """Whether the text has a line of code that calls, reads, imports or loops."""
     for line in (re.sub(r"^[ \t]*>>> ?", "", line).strip() for line in text.split("\n")):
+        # Saves parsing most prose: not "Paris.", but "print(x)", "for x in y:", "import os" and "context[0]".
         may_be_code = re.match(r"[A-Za-z_(\[]", line) and re.search(r"[(:]|context|import", line)
         if may_be_code and (does_something(line) or (line.endswith(":") and does_something(f"{line} pass"))):
             return True
@@ -108,7 +108,7 @@ def assigned_names(texts: Iterable[str]) -> set[str]:
 
 
 def call_of(inside: str) -> ast.Call | None:
-    """The call with this text between its parentheses; None if it is not Python."""
+    """The call with the arguments `inside`; None if they are not valid Python."""
     match statements_of(f"f({inside})"):
         case [ast.Expr(value=ast.Call(func=ast.Name(id="f")) as call)]:
             return call
@@ -116,7 +116,7 @@ def call_of(inside: str) -> ast.Call | None:
 
 
 def loaded_names(call: ast.Call) -> set[str]:
-    """Names that the arguments of a call use and do not bind themselves."""
+    """Names that the arguments of a call read and do not bind themselves."""
     names = [node for value in (*call.args, *call.keywords) for node in ast.walk(value) if isinstance(node, ast.Name)]
     return {node.id for node in names} - {node.id for node in names if isinstance(node.ctx, ast.Store)}
 

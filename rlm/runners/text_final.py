@@ -17,6 +17,7 @@ _FINAL = re.compile(r"^[ \t]*(?P<mark>\*{1,3}|_{1,2}|`)?(?P<name>FINAL_VAR|FINAL
 _LITERAL = re.compile(r"\s*(?:[rRbBuUfF]{0,2}[\"']|[\[{(]|\w+=)")  # the beginning of Python, which may hold parentheses
 _SMILEY = re.compile(r"(?<=[\s(])[:;=]['\u2019-]?[()](?=[\s).,!?*]|\Z)")  # " :)" and " ;-("; not "f(x=)"
 _LINE_END = re.compile(r"[*_`. \t]*(?=\n|\Z)")  # marks up to the end of a line, such as "**."
+_QUOTED = re.compile("“([^“”]*)”")  # “Paris”, which is not a str of Python
 _PARENTHESIS, _CLOSING = re.compile("[()（）]"), re.compile(r"\)")
 _MOST_FINALS = 25  # the answers of a reply that are read
 _MOST_ENDS = 50  # the parentheses that are tried as the end of one: each costs a parse of the text before it
@@ -41,7 +42,7 @@ class TextFinal:
     text: str  # the answer, or the name of the variable that holds it
     is_name: bool  # whether `text` is the name of a variable: true for `FINAL_VAR`
     claims: tuple[Claim, ...] = ()  # its citations, as the model wrote them
-    call: ast.Call | None = field(default=None, compare=False)  # the same as Python; None for words
+    call: ast.Call | None = field(default=None, compare=False)  # the answer as a Python call; None for words
     span: tuple[int, int] = field(default=(0, 0), compare=False)  # the characters of the reply that it takes
     is_sure: bool = field(default=True, compare=False)  # whether no other parenthesis may close it
     ends_line: bool = field(default=True, compare=False)  # whether only marks follow it on its line
@@ -64,7 +65,7 @@ class _End(NamedTuple):
 
 
 def find_finals(text: str, hidden: str) -> Iterator[TextFinal]:
-    """The answers in the words of a reply. `hidden`: the reply with spaces in place of its blocks."""
+    """Yield the answers in the words of a reply. `hidden`: the reply with spaces in place of its code blocks."""
     masked = _SMILEY.sub(lambda match: match[0][:-1] + "_", hidden)
     for match in islice(_FINAL.finditer(hidden), _MOST_FINALS):
         end = _end_of_python(text, match.end()) or _end_of_words(hidden, masked, match.end())
@@ -75,14 +76,14 @@ def find_finals(text: str, hidden: str) -> Iterator[TextFinal]:
         if match["mark"] and end.is_sure and not ends_line:
             continue
         call = call_of(inside)
-        answer, claims = read_written(inside, call)
+        answer, claims = _read_answer(inside, call)
         is_name = match["name"] == "FINAL_VAR"
         answer = answer.strip("\"'`") if is_name else answer
         yield TextFinal(answer, is_name, claims, call, span, end.is_sure, ends_line)
 
 
 def _end_of_python(text: str, start: int) -> _End | None:
-    """The first parenthesis before which the text from `start` on is arguments of Python; None if there is none."""
+    """The first parenthesis up to which the text from `start` is valid arguments of a Python call; None if none is."""
     if not _LITERAL.match(text, start):
         return None
     ends = (match.start() for match in islice(_CLOSING.finditer(text, start), _MOST_ENDS))
@@ -91,21 +92,23 @@ def _end_of_python(text: str, start: int) -> _End | None:
 
 def _end_of_words(hidden: str, masked: str, start: int) -> _End | None:
     """The parenthesis that closes an answer in words; None if none does. It is not sure if the rest of the paragraph
-    has a closing parenthesis too many. `masked`: `hidden` without the smileys."""
+    has more closing than opening parentheses. `masked`: `hidden` with its smileys masked."""
     end = _closing_parenthesis(masked, start)
     if end is None:
         return None
-    stop = next((match.start() for match in _FINAL.finditer(hidden, end)), len(hidden))
-    if _LINE_END.match(hidden, end + 1):
-        paragraph_end = hidden.find("\n\n", end, stop) if "\n" in hidden[start:end] else end
-        stop = paragraph_end if paragraph_end > 0 else stop
+    ends_line = _LINE_END.match(hidden, end + 1) is not None
+    if ends_line and "\n" not in hidden[start:end]:
+        return _End(end, is_sure=True)
+    stop = next((match.start() for match in _FINAL.finditer(hidden, end)), len(hidden))  # the next answer
+    if ends_line and (paragraph_end := hidden.find("\n\n", end, stop)) > 0:
+        stop = paragraph_end
     if _closing_parenthesis(masked[:stop], end + 1) is None:
         return _End(end, is_sure=True)
     return _End(max(end, hidden.rfind(")", 0, stop)), is_sure=False)  # the last one, so that nothing is cut off
 
 
 def _closing_parenthesis(text: str, start: int) -> int | None:
-    """The offset of the parenthesis that closes one before `start`; None if none does."""
+    """The offset of the parenthesis that closes the one before `start`; None if none does."""
     depth = 1
     for match in _PARENTHESIS.finditer(text, start):
         depth += 1 if match[0] in "(（" else -1
@@ -114,11 +117,11 @@ def _closing_parenthesis(text: str, start: int) -> int | None:
     return None
 
 
-def read_written(inside: str, call: ast.Call | None) -> tuple[str, tuple[Claim, ...]]:
+def _read_answer(inside: str, call: ast.Call | None) -> tuple[str, tuple[Claim, ...]]:
     """The text and the claims of an answer between parentheses: `'a'` gives a, `x=1` gives 1, `x=1, y=2` a dict, and
-    `two words` the words. `call`: the same as Python; None for words."""
-    if len(inside) > 1 and inside[0] == "“" and inside[-1] == "”" and not re.search("[“”]", inside[1:-1]):
-        return inside[1:-1], ()
+    `two words` the words. `call`: `inside` as a Python call; None for words."""
+    if quoted := _QUOTED.fullmatch(inside):
+        return quoted[1], ()
     match call:
         case ast.Call(args=[value], keywords=[ast.keyword(arg="sources", value=sources)]):
             written, claims = ast.get_source_segment(f"f({inside})", value) or "", read_claims(literal_value(sources))

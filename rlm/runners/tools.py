@@ -17,8 +17,8 @@ RESERVED = frozenset(
 
 
 def describe_tools(custom: Mapping[str, object] | None) -> tuple[dict[str, object], tuple[str, ...]]:
-    """The names with their objects, and a line for each that describes it to the model. A value is the object itself
-    or, as in rlms, `{"tool": object, "description": str}`. Raises ValueError for a name that is reserved or is not a
+    """The custom tools by name, and a line on each that describes it to the model. A value is the object itself or, as
+    in rlms, `{"tool": object, "description": str}`. Raises ValueError for a name that is reserved or is not a
     Python name, TypeError for anything but a mapping."""
     if custom is not None and not isinstance(custom, Mapping):
         raise TypeError(f"custom_tools must be a dict, {{name: function or value}}, not {type(custom).__name__}")

@@ -70,7 +70,7 @@ def split_texts(sizes: Any, body: memoryview) -> Iterator[str]:
     if not isinstance(sizes, list) or any(type(size) is not int or size < 0 for size in sizes):
         raise ChannelAbuse(f"the worker sent {str(sizes)[:50]!r} as the lengths of texts, expected a list of numbers")
     if sum(sizes) != len(body):
-        raise ChannelAbuse(f"the worker sent texts of {sum(sizes):,} bytes in a body of {len(body):,}")
+        raise ChannelAbuse(f"the worker sent texts of {sum(sizes):,} bytes in a body of {len(body):,} bytes")
     ends = accumulate(sizes)
     try:
         return iter([str(body[end - size : end], "utf-8") for size, end in zip(sizes, ends, strict=True)])

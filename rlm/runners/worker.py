@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import sys
 from collections.abc import Callable
 from functools import partial
 from types import FrameType
@@ -35,25 +34,25 @@ def prepare() -> None:
     selectors.DefaultSelector = selectors.PollSelector  # type: ignore[misc,assignment] # `epoll` is refused
 
 
-def main(link: WorkerLink, thread: MainThread, hello: dict[str, Any]) -> NoReturn:
-    """Say hello, receive the context, and run cells on `thread` until the host goes. `hello`: further fields of the
-    first message."""
+def main(thread: MainThread, *, confinement: str) -> NoReturn:
+    """Say hello with `confinement`, receive the context, and run cells on `thread` until the host goes."""
     os.environ.clear()
     try:
-        link.send({"op": "hello", "protocol": PROTOCOL, "python": sys.version.split()[0], **hello})
+        thread.link.send({"op": "hello", "protocol": PROTOCOL, "confinement": confinement})
         _silence_standard_streams()
-        start, body = link.next_command()
-        _serve(link, thread, start, body)
+        start, body = thread.link.next_command()
+        _serve(thread, start, body)
     except ChannelClosed:
         pass
     os._exit(0)  # threads of cells must not keep the process
 
 
-def _serve(link: WorkerLink, thread: MainThread, start: dict[str, Any], body: memoryview) -> NoReturn:
+def _serve(thread: MainThread, start: dict[str, Any], body: memoryview) -> NoReturn:
     """Make the runner that the host's first command describes, then run a cell for each further command."""
+    link = thread.link
+    calls = RemoteCalls(link)
     try:
-        calls = RemoteCalls(link)
-        runner = _make_runner(link, thread, calls, start, body)
+        runner = _make_runner(thread, calls, start, body)
     except Exception as exc:
         link.send({"op": "failed", "message": f"{type(exc).__name__}: {exc}"[:1000]})
         raise ChannelClosed from exc
@@ -66,27 +65,22 @@ def _serve(link: WorkerLink, thread: MainThread, start: dict[str, Any], body: me
         calls.set_budget(command["seconds"])
         result = runner.run(command["code"])
         interpreter.repair()  # also from what the reprs of the variables did
-        is_broken = interpreter.is_lost() or not runner.works()
+        is_broken = interpreter.is_broken() or not runner.works()
         _send_result(link, command["id"], result, is_broken)
 
 
 def _send_result(link: WorkerLink, number: int, result: CellResult, is_broken: bool) -> None:
     """Send the result of cell `number`. `is_broken`: the host should replace this worker."""
     texts: list[bytes] = []
-    last_variables = list(result.variables.items())[-_MOST_VARIABLES:]
-    fields = [
-        result.stdout, result.stderr, result.final_answer, result.raised,
-        [part for name, shown in last_variables for part in (name[:200], shown)], result.claims,
-    ]  # fmt: skip
+    variables = {name[:200]: shown for name, shown in list(result.variables.items())[-_MOST_VARIABLES:]}
+    fields = [result.stdout, result.stderr, result.final_answer, result.raised, variables, result.claims]
     tree, sizes = encode_for_host(fields, texts), [len(text) for text in texts]
     link.send({"op": "done", "id": number, "result": tree, "texts": sizes, "broken": is_broken}, texts)
 
 
-def _make_runner(
-    link: WorkerLink, thread: MainThread, calls: RemoteCalls, start: dict[str, Any], body: memoryview
-) -> LocalRunner:
+def _make_runner(thread: MainThread, calls: RemoteCalls, start: dict[str, Any], body: memoryview) -> LocalRunner:
     """The runner that the command `start` describes. `body`: the values of its names, one after another."""
-    texts, report = _open_texts(link, start["texts"]) if start["texts"] else ([], None)
+    texts, report = _open_texts(thread.link, start["texts"]) if start["texts"] else ([], None)
     values: dict[str, object] = {}
     for name, size in start["values"]:
         values[name], body = put_texts_in(unpack_from_host(body[:size]), texts), body[size:]
@@ -98,7 +92,7 @@ def _make_runner(
 
 
 def _open_texts(link: WorkerLink, count: int) -> tuple[list[object], Callable[[], None]]:
-    """The lazy texts of the host, and the function that reports to it what was read of them."""
+    """The lazy texts of the host, and a function that reports to the host what was read of them."""
     from monocontext.engine.remote import ServedReader  # only for a context that is such a text
     from monocontext.text import served_text
 
@@ -112,7 +106,7 @@ def _open_texts(link: WorkerLink, count: int) -> tuple[list[object], Callable[[]
 
 
 def _read_text(link: WorkerLink, number: int, request: bytes) -> memoryview:
-    """The host's answer to a request for one of its texts. Raises ValueError for one that is too long to send."""
+    """The host's answer to a request to one of its texts. Raises ValueError for a request that is too long to send."""
     if len(request) > MOST_HEAD_BYTES:
         size = f"{len(request):,} bytes, at most {MOST_HEAD_BYTES:,}"
         raise ValueError(f"this search is too long ({size}): search for fewer or shorter patterns")
@@ -123,16 +117,16 @@ class MainThread:
     """Runs cells in the main thread, where a signal also interrupts `time.sleep`, a wait and a slow pattern."""
 
     def __init__(self, link: WorkerLink) -> None:
-        self._link = link
+        self.link = link
         self._seconds_left: Callable[[], float] = lambda: 0.0
         self._is_running = False
         self.interpreter: InterpreterState | None = None  # repaired when a cell's code has ended: the rest needs it
 
     def run(self, work: Callable[[], None], seconds_left: Callable[[], float]) -> bool:
-        """Run `work`, and interrupt it repeatedly once its time is up (see `CellRunner`). True: it has ended."""
+        """Run `work`, and interrupt it repeatedly once its time is up (see `CellRunner`). Returns True: it ended."""
         self._seconds_left = seconds_left
         self._is_running = True
-        self._link.is_interrupt_wanted = False  # a request that came too late for the cell before
+        self.link.is_interrupt_wanted = False  # a request that came too late for the cell before
         signal.signal(signal.SIGALRM, self._on_timer)
         self._set_timer(min(max(seconds_left(), 0.001), _POLL_SECONDS))
         try:
@@ -144,7 +138,7 @@ class MainThread:
         return True
 
     def stop_interrupts(self) -> None:
-        """Interrupt nothing from here on, since the cell's code has ended."""
+        """Interrupt nothing from here on: the cell's code has ended."""
         self._is_running = False
         self._set_timer(0)
         if self.interpreter:
@@ -160,9 +154,9 @@ class MainThread:
         """Interrupt the cell if its time is up or the host asks for it; else set the timer again."""
         if not self._is_running:
             return
-        if self._link.shielded:
+        if self.link.is_shielded:
             self._set_timer(_SHIELDED_SECONDS)
-        elif not self._link.poll_interrupt() and (seconds := self._seconds_left()) > 0:
+        elif not self.link.poll_interrupt() and (seconds := self._seconds_left()) > 0:
             self._set_timer(min(max(seconds, _SHIELDED_SECONDS), _POLL_SECONDS))
         else:
             self._set_timer(_INTERRUPT_AGAIN_SECONDS)

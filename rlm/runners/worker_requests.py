@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from monocontext.engine.remote.server import ReaderServer
 
 MOST_REQUESTS = 64  # the most requests of a worker at once; an honest one has at most 32
-MOST_OPEN_BYTES = 128 << 20  # the most bytes of those requests together
+MOST_OPEN_BYTES = 128 << 20  # the most bytes of those requests together: two of the longest messages
 SEND_SECONDS = 30.0  # a worker that does not read a message in this time is lost
 _ERROR_CHARACTERS = 10_000  # the longest message of an error that goes to the worker
 
@@ -30,8 +30,8 @@ class WorkerRequests:
     def __init__(
         self, functions: Mapping[str, Callable[..., Any]], servers: Sequence[ReaderServer], known: Sequence[object]
     ) -> None:
-        """`functions`: all that a worker may call. `servers`: of its lazy texts. `known`: values for which it may
-        send their numbers."""
+        """`functions`: all that the worker may call. `servers`: of its lazy texts. `known`: values that it may send as
+        their positions in this list."""
         self.functions = dict(functions)
         self._servers = servers
         self._known = known
@@ -40,7 +40,7 @@ class WorkerRequests:
         self._failure: BaseException | None = None
 
     def raise_failure(self) -> None:
-        """Raise the exception that ended one of the threads, if there is one: ChannelAbuse, or not an Exception."""
+        """Raise the exception that ended a request's thread, if any: ChannelAbuse, or one that is no `Exception`."""
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
@@ -50,7 +50,7 @@ class WorkerRequests:
         head, body = message
         number = head.get("id")
         if type(number) is not int or not 0 < number < 1 << 62:
-            raise ChannelAbuse(f"the worker sent a request with {str(number)[:50]!r} as its number")
+            raise ChannelAbuse(f"the worker numbered a request {str(number)[:50]!r}, expected a positive integer")
         match head:
             case {"op": "read", "text": int(text)} if 0 <= text < len(self._servers):
                 server = self._servers[text]
@@ -59,29 +59,27 @@ class WorkerRequests:
                     answer()
                     return
             case {"op": "call"}:
-                answer = partial(_answer_call, channel, number, *self._decode_call(head, body))
+                answer = partial(_answer_call, channel, number, self._decode_call(head, body))
             case _:
                 raise ChannelAbuse(f"the worker sent an unknown message: {str(head.get('op'))[:50]!r}")
         self._run_in_thread(answer, len(body))
 
-    def _decode_call(
-        self, head: dict[str, Any], body: memoryview
-    ) -> tuple[Callable[..., Any], list[Any], dict[str, Any]]:
-        """The function that a worker calls, its arguments and its keywords. Raises ChannelAbuse."""
+    def _decode_call(self, head: dict[str, Any], body: memoryview) -> Callable[[], Any]:
+        """The function that a worker calls, with its arguments. Raises ChannelAbuse."""
         value = decode_from_worker(head.get("given"), split_texts(head.get("texts"), body), self._known)
         name = head.get("name")
         match value:
             case [[*args], dict(options)] if isinstance(name, str) and name in self.functions:
-                return self.functions[name], args, options
-        raise ChannelAbuse(f"the worker called an unknown function: {str(name)[:50]!r}")
+                return partial(self.functions[name], *args, **options)
+        raise ChannelAbuse(f"the worker sent a malformed call, or one of an unknown function: {str(name)[:50]!r}")
 
     def _run_in_thread(self, answer: Callable[[], None], size: int) -> None:
         with self._lock:
             self._count += 1
             self._bytes += size
             if self._count > MOST_REQUESTS or self._bytes > MOST_OPEN_BYTES:
-                limits = f"at most {MOST_REQUESTS} of {MOST_OPEN_BYTES:,} bytes are allowed"
-                raise ChannelAbuse(f"the worker has {self._count} open requests of {self._bytes:,} bytes: {limits}")
+                limits = f"bytes in all: at most {MOST_REQUESTS} requests and {MOST_OPEN_BYTES:,} bytes are allowed"
+                raise ChannelAbuse(f"the worker has {self._count} open requests of {self._bytes:,} {limits}")
 
         def run() -> None:
             try:
@@ -98,9 +96,9 @@ class WorkerRequests:
 
 
 def _is_ready(server: ReaderServer, request: memoryview) -> bool:
-    """Whether an answer takes no waiting. Raises ChannelAbuse for a request that no honest worker sends."""
+    """Whether `server` can answer without waiting. Raises ChannelAbuse for a request that no honest worker sends."""
     if len(request) > MOST_HEAD_BYTES:  # it is parsed as JSON, like the head of a message
-        raise ChannelAbuse(f"the worker sent a request for text of {len(request):,} bytes: at most {MOST_HEAD_BYTES:,}")
+        raise ChannelAbuse(f"the worker sent a read request of {len(request):,} bytes: at most {MOST_HEAD_BYTES:,}")
     try:
         return server.ready(bytes(request))
     except server.bad_request as exc:
@@ -117,16 +115,13 @@ def _answer_read(channel: Channel, number: int, server: ReaderServer, request: b
     _send(channel, number, head, body)
 
 
-def _answer_call(
-    channel: Channel, number: int, function: Callable[..., Any], args: list[Any], options: dict[str, Any]
-) -> None:
-    """Send the result of a function. Exceptions in a list, as a batch returns them, are sent apart."""
+def _answer_call(channel: Channel, number: int, call: Callable[[], Any]) -> None:
+    """Send the result of a function. Exceptions in a list, which a batch returns, go into the head of the message."""
     head: dict[str, Any] = {}
     try:
-        value = function(*args, **options)
-        failed = [i for i, item in enumerate(value) if isinstance(item, Exception)] if isinstance(value, list) else []
-        if failed:
-            head["errors"] = [(i, _encode_error(value[i])) for i in failed]
+        value = call()
+        if isinstance(value, list) and any(isinstance(item, Exception) for item in value):
+            head["errors"] = [(i, _encode_error(item)) for i, item in enumerate(value) if isinstance(item, Exception)]
             value = [None if isinstance(item, Exception) else item for item in value]
         body = pack_for_worker(value)
     except Exception as exc:

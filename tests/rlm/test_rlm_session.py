@@ -40,10 +40,10 @@ def test_the_next_question_says_which_variables_an_interrupt_has_cost(monkeypatc
     lm = ScriptedLM([repl("x = 41; FINAL(x)"), "FINAL(second)"])
     with RLM(lm=lm).session("text") as session:
         session.ask("first?")
-        run, note = LocalRunner.run, "The cell before was broken off with its process. The variables are lost: x.\n"
+        run, note = LocalRunner.run, "Interrupted: the previous cell was ended. The variables are lost: x.\n"
         monkeypatch.setattr(LocalRunner, "run", lambda runner, code: replace(run(runner, code), stderr=note))
         session.ask("second?")
-    assert 'another query: "second?"\n\nThe cell before was broken off' in lm.calls[-1][-1]["content"]
+    assert 'another query: "second?"\n\nInterrupted: the previous cell' in lm.calls[-1][-1]["content"]
     assert "as you left them" not in lm.calls[-1][-1]["content"]
 
 

@@ -16,7 +16,7 @@ def find() -> str | None:
 
 
 def command(bwrap: str, view: FolderView, limits: Limits, inner: Sequence[str]) -> list[str]:
-    """The command line that runs `inner` confined."""
+    """The command line that runs the command `inner` confined."""
     options = ["--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534", "--die-with-parent"]
     options += ["--new-session", "--cap-drop", "ALL", "--clearenv"]
     options += ["--perms", "1777", "--size", str(limits.disk_bytes), "--tmpfs", "/tmp"]  # Python may be below it

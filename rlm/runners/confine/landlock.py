@@ -1,4 +1,4 @@
-"""Restrict a process to lists of files, with Landlock (Linux 5.13). Only devices stay writable.
+"""Restrict this process to lists of files, with Landlock (Linux 5.13). Only devices stay writable.
 
 Landlock does not hide that files exist, nor their names and sizes (`stat`). It has no rule for sockets that are open
 already; the seccomp filter refuses their use.
@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from rlm.runners.confine import system
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446  # numbers of the system calls
+_PATH_BENEATH = 1  # the type of a `_PathRule`
 _EXECUTE, _READ_FILE, _READ_DIR, _WRITE_FILE = 1, 4, 8, 2  # rights of `struct landlock_path_beneath_attr`
 _FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
 """All rights to files that each version knows, 1 to 5; later ones add none here."""
@@ -34,11 +35,11 @@ class _PathRule(ctypes.Structure):
 
 
 def restrict(readable: Iterable[str], devices: Iterable[str]) -> None:
-    """Give up for good access to all but `readable`, to read and execute, and `devices`. Needs `no_new_privileges`.
-    Raises SystemFailed, as on a kernel without Landlock, and OSError for a path that cannot be opened."""
-    number = system.syscall("landlock", _CREATE, None, 0, 1)  # the version of the kernel's interface, from 1
-    refused = _Ruleset(_FILE_RIGHTS[min(number, 5)], _TCP if number >= 4 else 0, _SCOPES if number >= 6 else 0)
-    size = 8 if number < 4 else 16 if number < 6 else 24  # bytes of `_Ruleset` that this version knows
+    """Let this process, for good, only read and execute `readable`, and read and write `devices`. Needs
+    `no_new_privileges`. Raises SystemFailed, as on kernels without Landlock, and OSError if a path cannot be opened."""
+    version = system.syscall("landlock", _CREATE, None, 0, 1)  # of the kernel's interface, from 1
+    refused = _Ruleset(_FILE_RIGHTS[min(version, 5)], _TCP if version >= 4 else 0, _SCOPES if version >= 6 else 0)
+    size = 8 * sum([True, version >= 4, version >= 6])  # the bytes of the fields of `_Ruleset` that it knows
     ruleset = system.syscall("landlock_create_ruleset", _CREATE, ctypes.byref(refused), size, 0)
     try:
         for path in readable:
@@ -56,6 +57,6 @@ def _allow(ruleset: int, path: str, access: int) -> None:
     fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         rule = _PathRule(access, fd)
-        system.syscall("landlock_add_rule", _ADD, ruleset, 1, ctypes.byref(rule), 0)
+        system.syscall("landlock_add_rule", _ADD, ruleset, _PATH_BENEATH, ctypes.byref(rule), 0)
     finally:
         os.close(fd)

@@ -1,4 +1,4 @@
-"""Enter new namespaces: an own view of the file system, own process ids, and an empty network.
+"""Enter new namespaces, with a file system view and process ids of their own and an empty network.
 
 Root makes them directly, and the worker then becomes a user of its own. Any other user makes a user namespace too,
 inside which it has the rights to make the others.
@@ -22,7 +22,7 @@ _NOBODY = 65534
 
 
 def enter() -> None:
-    """Make the namespaces; processes started from here on live in them. Raises SystemFailed."""
+    """Create the namespaces, in which child processes will run. Raises SystemFailed."""
     user, group = os.geteuid(), os.getegid()
     if user == 0:
         system.unshare(_ALL)
@@ -34,7 +34,7 @@ def enter() -> None:
 
 
 def build_view(view: FolderView, limits: Limits) -> None:
-    """Mount Python's files read-only, an empty /tmp, and nothing else. For the first process of the namespaces."""
+    """Mount Python's files read-only, devices, an empty /tmp, and nothing else. Call in the first process in there."""
     system.mount("none", "/", None, system.MS_REC | system.MS_PRIVATE)
     quiet = system.MS_NOSUID | system.MS_NODEV
     system.mount("tmpfs", "/tmp", "tmpfs", quiet, "mode=755,size=1m")  # room for `old` and `new` only
@@ -62,7 +62,7 @@ def build_view(view: FolderView, limits: Limits) -> None:
 
 
 def become_ordinary_user() -> None:
-    """Give up the rights of root for good. Other users are in a user namespace, and only drop their capabilities."""
+    """Give up the rights of root for good. Does nothing for other users, who have only those of a user namespace."""
     if os.geteuid() == 0:
         os.setgroups([])
         # Random, since the process id of each worker is the first of its namespace.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from rlm.runners.confine import system
 
@@ -35,9 +36,8 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51), "unshare": (272, 97),
     "setns": (308, 268), "open_tree": (428, 428), "move_mount": (429, 429), "fsopen": (430, 430),
     "fsconfig": (431, 431), "fsmount": (432, 432), "fspick": (433, 433), "mount_setattr": (442, 442),
-    "open_tree_attr": (467, 467),
     "name_to_handle_at": (303, 264), "open_by_handle_at": (304, 265), "mknod": (133, None), "mknodat": (259, 33),
-    "statmount": (457, 457), "listmount": (458, 458),
+    "open_tree_attr": (467, 467), "statmount": (457, 457), "listmount": (458, 458),
     # memory outside RLIMIT_AS; attributes of files, which the size limit of /tmp does not count
     "memfd_create": (319, 279), "memfd_secret": (447, 447),
     "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7), "setxattrat": (463, 463),
@@ -102,34 +102,41 @@ _CLONE, _CLONE3 = (56, 220), (435, 435)
 _CLONE_THREAD = 0x10000
 _SOCKETPAIR = (53, 199)
 _UNIX, _NO_STREAM = 1, 0b1110  # all types but SOCK_STREAM: a datagram socket, even of a pair, can send to any address
-_REFUSED_VALUES: tuple[tuple[tuple[int, int], int, tuple[int, ...]], ...] = (
+
+
+class _RefusedValues(NamedTuple):
+    call: tuple[int, int]  # the numbers of a system call
+    argument: int  # the position of an argument, from 0
+    values: tuple[int, ...]  # values of that argument that are refused
+
+
+_REFUSED_VALUES = (
     # prctl: the worker must still die with its parent, hide its memory from others of its user, and use no huge pages.
     # 62 is PR_SCHED_CORE, 67 is PR_SET_MEMORY_MERGE: both compare it with other processes.
-    ((157, 167), 0, (system.PR_SET_PDEATHSIG, system.PR_SET_DUMPABLE, system.PR_SET_THP_DISABLE, 62, 67)),
+    _RefusedValues((157, 167), 0, (system.PR_SET_PDEATHSIG, system.PR_SET_DUMPABLE, system.PR_SET_THP_DISABLE, 62, 67)),
     # fcntl: F_SETOWN, F_SETSIG and F_SETOWN_EX make the kernel send signals to others. F_SETLEASE and F_NOTIFY make
     # writers of a file wait. F_SETPIPE_SZ takes room that all pipes of a user share.
-    ((72, 25), 1, (8, 10, 15, 1024, 1026, 1031)),
+    _RefusedValues((72, 25), 1, (8, 10, 15, 1024, 1026, 1031)),
     # madvise: MADV_MERGEABLE, MADV_HUGEPAGE, MADV_COLLAPSE. A huge page stays whole when a part of it is unmapped.
-    ((28, 233), 2, (12, 14, 25)),
+    _RefusedValues((28, 233), 2, (12, 14, 25)),
     # futex: the operations that pass on priorities look up any process whose number is in the word.
-    ((202, 98), 1, tuple(kind | flags for kind in (6, 8, 11, 12, 13) for flags in (0, 128, 256, 384))),
+    _RefusedValues((202, 98), 1, tuple(kind | flags for kind in (6, 8, 11, 12, 13) for flags in (0, 128, 256, 384))),
     # ioctl: TIOCSTI and TIOCLINUX write to terminals; FIOSETOWN and SIOCSPGRP do what F_SETOWN does.
-    ((16, 29), 1, (0x5412, 0x541C, 0x8901, 0x8902)),
+    _RefusedValues((16, 29), 1, (0x5412, 0x541C, 0x8901, 0x8902)),
 )
-"""Numbers of a system call, the position of an argument, and values of it that are refused."""
 
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _KILL, _ERRNO, _ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
 _EPERM, _ENOSYS = 1, 38
 _NUMBER, _ARCH = 0, 4
 
-Instruction = tuple[int, int, int, int]  # operation, instructions to skip if true and if false, operand
+Instruction = tuple[int, int, int, int]  # operation, instructions that a jump skips if true and if false, operand
 
 _REFUSE: Instruction = (_RETURN, 0, 0, _ERRNO | _EPERM)
 
 
 def program(machine: str, pid: int, *, has_view: bool) -> list[Instruction]:
-    """The filter for a process; `has_view`: it has a file system view of its own. Pure."""
+    """The filter for the process `pid`. `has_view`: whether it has a file system view of its own. Pure."""
     column = 0 if machine == "x86_64" else 1
     return [*_load_number(machine), *_rules(column, pid, has_view), (_RETURN, 0, 0, _ALLOW)]
 
@@ -146,10 +153,11 @@ def _load_number(machine: str) -> Iterator[Instruction]:
 
 
 def _rules(column: int, pid: int, has_view: bool) -> Iterator[Instruction]:
+    """All rules. In a list of tests, a jump skips the instruction that refuses the call, or leads to it."""
     for numbers in (*_REFUSED.values(), *(() if has_view else _REFUSED_WITHOUT_VIEW.values())):
         if (number := numbers[column]) is not None:
-            yield from _refuse(number, _EPERM)
-    yield from _refuse(_CLONE3[column], _ENOSYS)  # the C library then uses clone, whose flags a filter can test
+            yield from _fail_with(number, _EPERM)
+    yield from _fail_with(_CLONE3[column], _ENOSYS)  # the C library then uses clone, whose flags a filter can test
     yield from _test_argument(_CLONE[column], 0, [(_JUMP_ANY_BIT, 1, 0, _CLONE_THREAD), _REFUSE])
     is_self_or_zero: list[Instruction] = [(_JUMP_EQUAL, 2, 0, 0), (_JUMP_EQUAL, 1, 0, pid)]
     for call in _OWN_ONLY.values():
@@ -157,7 +165,7 @@ def _rules(column: int, pid: int, has_view: bool) -> Iterator[Instruction]:
     for call in _SELF_OR_ZERO.values():
         yield from _test_argument(call[column], 0, [*is_self_or_zero, _REFUSE])
     for call in _NOTHING_TO_DO.values():
-        yield from _refuse(call[column], 0)
+        yield from _fail_with(call[column], 0)
     yield from _test_argument(_GET_AFFINITY[column], 0, [*is_self_or_zero, (_RETURN, 0, 0, _ERRNO | _ENOSYS)])
     yield from _test_argument(_GET_PRIORITY[column], 0, [(_JUMP_EQUAL, 1, 0, 0), _REFUSE])
     yield from _test_argument(_GET_PRIORITY[column], 1, [*is_self_or_zero, _REFUSE])
@@ -166,13 +174,13 @@ def _rules(column: int, pid: int, has_view: bool) -> Iterator[Instruction]:
         yield from _test_argument(call[column], 0, [(_JUMP_ANY_BIT, 0, 1, _NEGATIVE), _REFUSE])
     yield from _test_argument(_SOCKETPAIR[column], 0, [(_JUMP_EQUAL, 1, 0, _UNIX), _REFUSE])
     yield from _test_argument(_SOCKETPAIR[column], 1, [(_JUMP_ANY_BIT, 0, 1, _NO_STREAM), _REFUSE])
-    for call, argument, values in _REFUSED_VALUES:
-        for value in values:
-            yield from _test_argument(call[column], argument, [(_JUMP_EQUAL, 0, 1, value), _REFUSE])
+    for rule in _REFUSED_VALUES:
+        for value in rule.values:
+            yield from _test_argument(rule.call[column], rule.argument, [(_JUMP_EQUAL, 0, 1, value), _REFUSE])
 
 
-def _refuse(number: int, error: int) -> list[Instruction]:
-    """Let one system call fail with an error number; with 0, it succeeds and does nothing."""
+def _fail_with(number: int, error: int) -> list[Instruction]:
+    """Make one system call fail with an error number; with 0, it succeeds and does nothing."""
     return [(_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO | error)]
 
 

@@ -47,11 +47,13 @@ def _check_result(name: str, result: int) -> int:
 
 
 def syscall(name: str, number: int, *arguments: object) -> int:
+    """The result of a system call. `name`: for the message of an error."""
     words = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
     return _check_result(name, int(_libc.syscall(ctypes.c_long(number), *words)))
 
 
 def prctl(name: str, option: int, *arguments: object) -> None:
+    """Call `prctl(2)`. `name`: of the option, for the message of an error."""
     words = [ctypes.c_ulong(a) if isinstance(a, int) else a for a in arguments]
     words += [ctypes.c_ulong(0)] * (4 - len(words))
     _check_result(name, int(_libc.prctl(ctypes.c_int(option), *words)))
@@ -95,7 +97,7 @@ def no_new_privileges() -> None:
 
 
 def no_huge_pages() -> None:
-    """Disable huge pages: one of which only 4 KiB are still mapped keeps 2 MiB, which no limit counts."""
+    """Disable huge pages: one keeps 2 MiB even if only 4 KiB of it are still mapped, and no limit counts that."""
     try:
         prctl("no huge pages", PR_SET_THP_DISABLE, 1)
     except SystemFailed as exc:
@@ -104,5 +106,5 @@ def no_huge_pages() -> None:
 
 
 def hide_memory() -> None:
-    """Keep other processes of this user from reading this one and its children through `/proc` and `ptrace`."""
+    """Prevent other processes of this user from reading this one and its children through `/proc` and `ptrace`."""
     prctl("not dumpable", PR_SET_DUMPABLE, 0)

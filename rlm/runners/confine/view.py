@@ -25,11 +25,11 @@ class FolderView:
 
     python: str  # the interpreter, all links followed
     readable: tuple[str, ...]  # files and folders
-    links: tuple[tuple[str, str], ...]  # symbolic links, each a path and its target, as `/lib` is one on most systems
+    links: tuple[tuple[str, str], ...]  # symbolic links, each a path and its target, such as /lib and usr/lib
     import_path: tuple[str, ...]  # `sys.path` of the worker
 
     def with_scratch(self, path: str) -> FolderView:
-        """The view with `path` as a link to `SCRATCH`; unchanged if the path, or one below it, is already in it."""
+        """The view with `path` as a link to `SCRATCH`; unchanged if `path` is above or below a path of the view."""
         existing = (*self.readable, *DEVICES, "/tmp", *(link for link, _ in self.links))
         if any(f"{path}/".startswith(f"{other}/") or f"{other}/".startswith(f"{path}/") for other in existing):
             return self

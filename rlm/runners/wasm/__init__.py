@@ -62,8 +62,8 @@ class WasmRunner(RemoteRunner):
 
 
 def node_command(node: str, folder: Path, memory_bytes: int) -> list[str]:
-    """The command line of Node. It contains the program itself, which then needs no right to a file."""
-    folders = (folder, folder.parent / "ws")  # which Pyodide imports under Node
+    """The command line of Node. It contains the text of `node.mjs`, so Node needs no right to read that file."""
+    folders = (folder, folder.parent / "ws")  # Pyodide imports `ws` under Node
     readable = [f"--allow-fs-read={item}{os.sep}*" for item in folders]
     return [
         node, _permission_flag(node), *readable, "--no-warnings", "--disallow-code-generation-from-strings",
@@ -88,7 +88,7 @@ def _permission_flag(node: str) -> str:
 def _pack() -> bytes:
     """The Python files of the packages that a worker gets, as a zip archive."""
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:  # stored: a worker reads each file once
+    with zipfile.ZipFile(packed, "w") as archive:  # not compressed, since a worker reads each file once
         for name in _PACKAGES:
             home = Path(import_module(name).__path__[0])
             for file in sorted(home.rglob("*.py")):

@@ -41,7 +41,7 @@ class PolledThread(worker.MainThread):
 
 
 class _Absent(ModuleType):
-    """A module that is not there; it can be imported, but not used."""
+    """A stand-in for a missing module: importing it works, using it raises ImportError."""
 
     def __getattr__(self, name: str) -> Any:
         raise ImportError(f"{self.__name__} is not in the sandbox")
@@ -55,28 +55,28 @@ def main() -> None:
     forget_javascript()
     channel = os.open("/dev/channel", os.O_RDWR)
     link = OneThreadLink(channel, os.dup(channel))
-    worker.main(link, PolledThread(link), {"confinement": "wasm"})
+    worker.main(PolledThread(link), confinement="wasm")
 
 
 def forget_javascript() -> None:
-    """Remove all objects of JavaScript and all ways to get one. Raises RuntimeError if one is left."""
+    """Remove all objects of JavaScript and all ways to get one. Raises RuntimeError if an object is left."""
     import _asyncio
 
     import js  # type: ignore[import-not-found]
 
-    kind = type(js)
-    sys.meta_path[:] = [BuiltinImporter, FrozenImporter, PathFinder]
+    proxy_type = type(js)
+    sys.meta_path[:] = [BuiltinImporter, FrozenImporter, PathFinder]  # without Pyodide's, which hold its objects
     for name in [name for name in sys.modules if name.partition(".")[0] in _JAVASCRIPT]:
         del sys.modules[name]
     del js
     _asyncio._set_running_loop(None)
     for holder in gc.get_objects():  # the collector tracks what refers to them, not the objects themselves
         if type(holder) is dict:
-            for key in [key for key, value in list(holder.items()) if issubclass(type(value), kind)]:
+            for key in [key for key, value in list(holder.items()) if issubclass(type(value), proxy_type)]:
                 del holder[key]
         elif str(type(holder).__module__).startswith("_pyodide") and hasattr(holder, "__dict__"):
             vars(holder).clear()  # its loaders of modules
     gc.collect()
-    remaining = [item for item in gc.get_objects() if issubclass(type(item), kind)]
+    remaining = [item for item in gc.get_objects() if issubclass(type(item), proxy_type)]
     if remaining:
         raise RuntimeError(f"JavaScript objects are still reachable: {remaining[:5]}")

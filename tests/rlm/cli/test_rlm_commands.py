@@ -212,7 +212,7 @@ def test_a_demo_whose_runner_is_not_here_says_so_before_it_stores_anything(
     result = cli.invoke(app, ["demo", "--runner", runner])
     assert (result.exit_code, result.stdout) == (2, "")
     (line,) = result.stderr.splitlines()
-    assert line.startswith("rlm: no runner 'nonsense'" if runner == "nonsense" else "rlm: nothing here can confine")
+    assert line.startswith("rlm: no runner 'nonsense'" if runner == "nonsense" else "rlm: no way to confine")
     assert line.endswith("(with make: `make demo RUNNER=local`)")
 
 

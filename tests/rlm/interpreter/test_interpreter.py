@@ -67,7 +67,7 @@ def test_a_volume_persists_on_every_store(any_store: Store) -> None:
 
 
 def test_landlock_alone_refuses_a_volume(tmp_path: Path) -> None:
-    with pytest.raises(RunnerUnavailable, match="landlock: cells cannot write to /data with it"):
+    with pytest.raises(RunnerUnavailable, match="landlock: it does not let cells write to /data"):
         Interpreter(volume_name=str(tmp_path / "v"), runner="subprocess", ways=["landlock"]).start()
 
 

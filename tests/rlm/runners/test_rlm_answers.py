@@ -77,7 +77,7 @@ LAZY = "class Lazy:\n    def __str__(self): raise MemoryError('slice me')\nFINAL
 @pytest.mark.parametrize(
     ("call", "told"),
     [("FINAL('Errors found:', 3)", "TypeError: FINAL"), ("FINAL_VAR('Errors', 3)", "TypeError: FINAL"),
-     ("FINAL_VAR('reslt')", "no variable 'reslt'"), (LAZY, "has no text: MemoryError: slice me"),
+     ("FINAL_VAR('reslt')", "no variable 'reslt'"), (LAZY, "has no text (MemoryError: slice me)"),
      ("SUBMIT(1, a=2)", "takes values or name=value, not both"), ("SUBMIT()", "name=value, not nothing")],
 )  # fmt: skip
 def test_a_call_that_gives_no_answer_is_an_error(runner_of: Make, call: str, told: str) -> None:
@@ -131,8 +131,8 @@ REFUSED = [
     ("(x for x in 'ab')", "list(...)"),
     ("map(str, [1])", "list(...)"),
     ("iter([1])", "list(...)"),
-    ("ValueError('no')", "an error (ValueError)"),
-    ("LLMError('no')", "an error (LLMError)"),
+    ("ValueError('no')", "an exception (ValueError)"),
+    ("LLMError('no')", "an exception (LLMError)"),
     ("len", "no text of its own"),
     ("lambda: 1", "no text of its own"),
     ("str", "no text of its own"),
@@ -141,8 +141,8 @@ REFUSED = [
     ("__import__('re').match('a', 'a')", "no text of its own"),
     ("object()", "no text of its own"),
     ("coroutine()", "await it"),
-    ("[len]", "what the list holds"),
-    ("{'a': ValueError('no')}", "what the dict holds"),
+    ("[len]", "item of this list is refused"),
+    ("{'a': ValueError('no')}", "item of this dict is refused"),
 ]
 ENDINGS = [
     "v = {}\nFINAL_VAR('v')", "SUBMIT({})", "answer['content'] = {}; answer['ready'] = True",
@@ -180,7 +180,7 @@ def test_a_lazy_text_in_a_list_is_refused_and_a_huge_answer_too(
     assert (
         "whole stored" in runner_of("x", names={"a": wrap_str("b")}).run("answer['content'] = a; FINAL(answer)").stderr
     )
-    assert "`context` itself" in runner_of("plain").run("answer['content'] = context\nFINAL(answer)").stderr
+    assert "`context` is not an answer" in runner_of("plain").run("answer['content'] = context\nFINAL(answer)").stderr
     itself = runner_of("x").run("v = [1]; v += [v] * 20; FINAL(v)").final_answer
     assert itself == f"[1{', [...]' * 20}]"  # and at once, however many ways lead through it
     for value in ("notes", "more['a']"):
@@ -188,9 +188,9 @@ def test_a_lazy_text_in_a_list_is_refused_and_a_huge_answer_too(
         assert "whole stored text" in runner_of("plain", names=tools).run(f"FINAL({value})").stderr
         assert runner_of("plain", names=tools).run(f"FINAL({value}[2:6])").final_answer in ("note", "othe")
     monkeypatch.setattr("rlm.runners.answers.MOST_ANSWER_BYTES", 100)
-    assert "too long" in runner.run("FINAL('x' * 101)").stderr
+    assert "at most 100 bytes" in runner.run("FINAL('x' * 101)").stderr
     assert runner.run("FINAL('é' * 50)").final_answer == "é" * 50
-    assert "too long" in runner.run("FINAL('é' * 51)").stderr
+    assert "at most 100 bytes" in runner.run("FINAL('é' * 51)").stderr
 
 
 def test_answer_bound_to_something_else_is_kept_as_content(runner_of: Make) -> None:

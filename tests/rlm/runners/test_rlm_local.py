@@ -44,7 +44,7 @@ def test_reserved_names_are_restored_after_each_cell_also_after_an_exception(run
     names = ["context", "llm_query", "llm_query_batched", "SHOW_VARS", "FINAL", "FINAL_VAR", "SUBMIT", "LLMError"]
     runner = runner_of("the text")
     result = runner.run("; ".join(f"{name} = 0" for name in names) + end)
-    assert "`context` is again what it was: never assign it" in result.stdout
+    assert "`context` has been restored: never assign to it" in result.stdout
     assert "print(context[:1000])" in result.stdout
     assert "`llm_query` is reserved and was restored" in result.stdout
     assert runner.run("print(context, callable(llm_query))").stdout == "the text True\n"
@@ -186,7 +186,7 @@ def test_closing_leaves_no_thread_and_no_source(runner_of: Make) -> None:
 def test_builtins_that_a_cell_changed_are_put_back(runner_of: Make) -> None:
     runner = runner_of()
     noted = runner.run("__builtins__['print'] = None\ndel __builtins__['len']").stdout
-    assert noted == "[builtins of Python are shared by all cells and were restored: len, print]\n"
+    assert noted == "[Python's builtins are shared by all cells; these were restored: len, print]\n"
     assert runner.run("print(len('abc'))").stdout == "3\n"
     assert runner.run("__builtins__['mine'] = 1").stdout == ""
     assert runner.run("mine").stdout == "1\n"

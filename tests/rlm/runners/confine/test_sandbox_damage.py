@@ -52,7 +52,7 @@ def test_what_cannot_is_replaced_and_the_lost_names_are_told(sandbox: ProcessRun
     sandbox.run("lost_one = 5\nlost_two = 6")
     result = sandbox.run(f"print('before')\n{cell}")
     assert "lost_one, lost_two" in result.stderr
-    assert "are there again in a new process" in result.stderr
+    assert "are available again in a new process" in result.stderr
     assert list(result.variables) == ["context"]
     _works(sandbox)
     assert "NameError" in sandbox.run("lost_one").stderr

@@ -63,5 +63,5 @@ def test_a_cell_that_does_not_end_takes_its_variables_and_the_next_cell_is_told(
     interrupted_in(runner, "sum(range(10**12))")  # C that looks at no signal
     result = runner.run("print('kept' in globals())")
     assert result.stdout == "False\n"
-    assert "broken off with its process. The variables are lost: kept" in result.stderr
+    assert "cell and its process were ended. The variables are lost: kept" in result.stderr
     assert runner.run("1").stderr == ""

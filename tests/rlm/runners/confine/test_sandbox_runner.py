@@ -49,9 +49,9 @@ def test_half_a_pair_leaves_the_sandbox_escaped(sandbox: Make) -> None:
 
 
 def test_a_context_that_is_neither_data_nor_served_is_refused_by_name(sandbox: Make) -> None:
-    with pytest.raises(RunnerUnavailable, match=r"a Foo must be plain data.*--runner local"):
+    with pytest.raises(RunnerUnavailable, match=r"this Foo is not plain data.*--runner local"):
         sandbox(type("Foo", (), {})())
-    with pytest.raises(RunnerUnavailable, match=r"a list must be plain data throughout"):
+    with pytest.raises(RunnerUnavailable, match=r"this list is not plain data throughout"):
         sandbox([object()])
     with pytest.raises(RunnerUnavailable, match=r"cannot pass 'tool' to its worker"):
         sandbox("c", names={"tool": [object()]})
@@ -77,8 +77,8 @@ def test_a_failed_call_is_an_error_that_the_model_can_catch(sandbox: Make) -> No
     [
         ("llm_query('x' * (65 << 20))", "ValueError: a message of 68,"),
         ("llm_query_batched([None] * 300_000)", "ValueError: a message of 1,"),
-        ("FINAL('x' * (65 << 20))", "Answer refused: an answer of 68,"),
-        ("answer['content'] = 'x' * (65 << 20); answer['ready'] = True", "Answer refused: an answer of 68,"),
+        ("FINAL('x' * (65 << 20))", "refused: an answer must have at most 66,"),
+        ("answer['content'] = 'x' * (65 << 20); answer['ready'] = True", "refused: an answer must have at most 66,"),
     ],
 )
 def test_what_is_too_large_to_leave_is_told_and_the_run_goes_on(sandbox: Make, code: str, told: str) -> None:
@@ -150,7 +150,7 @@ def test_what_a_signal_interrupts_keeps_the_variables(sandbox: Make, stuck: str)
     runner = sandbox(cell_timeout=0.5)
     runner.run("kept = 1")
     result = runner.run(f"also = 2\n{stuck}")
-    assert "CellTimeout: stopped after 0.5 s; variables set before are kept" in result.stderr
+    assert "CellTimeout: stopped after 0.5 s; variables set before that are kept" in result.stderr
     assert runner.run("print(kept, also)").stdout == "1 2\n"
 
 
