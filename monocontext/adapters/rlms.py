@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 from monocontext.text.lazy_kinds import LazyText
 
 if TYPE_CHECKING:
-    from monocontext.text.documents import DocumentDict, DocumentList
+    from monocontext.text.documents.shapes import DocumentDict, DocumentList
     from monocontext.text.monocontext import Monocontext
 
     Texts = Monocontext | DocumentList | DocumentDict

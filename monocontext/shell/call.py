@@ -44,8 +44,8 @@ class ShellCall:
 
     def options(self, words: Mapping[str, str], others: Iterable[str] = ()) -> tuple[list[tuple[str, str]], list[str]]:
         """Options by long name, with values, and operands; drops `--color`. Raises `LeftToShell` for unknown options.
-
-        `words`: long names by letter, with `:` and `=` if they take a value. `others`: names without a letter."""
+        With `words` of `{"q": "quiet", "n:": "lines="}`, where `n` takes a value, `-qn5 FILE` gives `[("quiet", ""),
+        ("lines", "5")]` and `["FILE"]`. `others`: long names without a letter."""
         arguments = [word + _NO_VALUE if word in ("--col", "--colo", "--color") else word for word in self.arguments]
         try:
             flags, operands = getopt.gnu_getopt(arguments, "".join(words), [*words.values(), *others, "color="])

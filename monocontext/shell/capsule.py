@@ -16,7 +16,7 @@ from monocontext.format.documents import Document
 from monocontext.shell.tree import DISK_BLOCK_BYTES, TextFiles
 
 _FILE, _DIRECTORY = 0, 1  # the types of the interface
-_ERROR_KINDS = {errno.ENOENT: 1, errno.EROFS: 3, errno.EISDIR: 5, errno.EFBIG: 0}  # of the interface; 0 for others
+_ERROR_KINDS = {errno.ENOENT: 1, errno.EROFS: 3, errno.EISDIR: 5, errno.EFBIG: 0}  # of the interface; 0 is any other
 
 
 class _Slice(Structure):
@@ -75,31 +75,32 @@ class Capsule:
         self.failure = ""  # the last error of a store or the like, which commands may take for a missing file
         self._lent: dict[int, Any] = {}  # memory that bashkit reads and then gives back, by address
         own: dict[str, Callable[[str, Any], None]] = {
-            "read_file": lambda path, result: self._lend(result[0], self.files.read(path)),
+            "read_file": lambda path, result: self._lend_bytes(result[0], self.files.read(path)),
             "stat": lambda path, result: _describe(result[0], self.files.stat(path)),
             "read_dir": self._list,
         }  # fmt: skip  # bashkit never asks `exists`: it takes what `stat` says
-        functions = {name: kind(self._answering(own.get(name, _refuse))) for name, kind in _FUNCTIONS.items()}
+        functions = {name: kind(self._table_function(own.get(name, _refuse))) for name, kind in _FUNCTIONS.items()}
         functions |= dict.fromkeys(("free_bytes", "free_dir_entries"), _FREE(self._free))
         self._table = _Table(**functions)
-        unused = _COUNT(lambda instance: None)
-        self._handle = _Handle(1, 0, 1, unused, unused, ctypes.pointer(self._table))
+        count_nothing = _COUNT(lambda instance: None)  # this object, not a count of references, keeps the files
+        self._handle = _Handle(1, 0, 1, count_nothing, count_nothing, ctypes.pointer(self._table))
         make = ctypes.pythonapi.PyCapsule_New
         make.restype, make.argtypes = ctypes.py_object, (c_void_p, ctypes.c_char_p, c_void_p)
         self.value: Any = make(ctypes.addressof(self._handle), b"bashkit.FileSystem.v1", None)
 
-    def _answering(self, work: Callable[[str, Any], None]) -> Callable[..., int]:
+    def _table_function(self, work: Callable[[str, Any], None]) -> Callable[..., int]:
         """Make a function of the table. An exception, which cannot pass through C, becomes the error of the call."""
 
         def answer(_: int, path: _Slice, result: Any, error: Any) -> int:
             try:
                 work(ctypes.string_at(path.pointer, path.length).decode(), result)
             except Exception as failure:
-                number, message = getattr(failure, "errno", None), getattr(failure, "strerror", None) or str(failure)
+                number = getattr(failure, "errno", None)
                 if number not in _ERROR_KINDS:
                     self.failure = str(failure)
                 error[0].kind = _ERROR_KINDS.get(number or 0, 0)
-                self._lend(error[0].message, message.encode(errors="replace"))
+                message = getattr(failure, "strerror", None) or str(failure)
+                self._lend_bytes(error[0].message, message.encode(errors="replace"))
                 return 1
             return 0
 
@@ -110,18 +111,20 @@ class Capsule:
         names = [ctypes.create_string_buffer(name.encode()) for name in records]
         entries = (_Entry * len(names))()
         for entry, name, record in zip(entries, names, records.values(), strict=True):
-            entry.name.pointer, entry.name.length = ctypes.addressof(name), len(name) - 1
+            entry.name.pointer, entry.name.length = ctypes.addressof(name), len(name) - 1  # without the NUL
             _describe(entry.metadata, record)
-        result[0].pointer, result[0].length = ctypes.addressof(entries), len(names)
-        self._lent[ctypes.addressof(entries)] = entries, names
+        self._lend(result[0], entries, len(names), names)
+
+    def _lend_bytes(self, result: Any, data: bytes) -> None:
+        self._lend(result, ctypes.create_string_buffer(data, max(1, len(data))), len(data))
+
+    def _lend(self, result: Any, memory: Any, length: int, behind: object = None) -> None:
+        """Point a slice to memory. It is kept, with what is `behind` its pointers, until bashkit frees it."""
+        result.pointer, result.length = ctypes.addressof(memory), length
+        self._lent[result.pointer] = memory, behind
 
     def _free(self, _: int, memory: _Slice) -> None:
         self._lent.pop(memory.pointer, None)
-
-    def _lend(self, result: Any, data: bytes) -> None:
-        buffer = ctypes.create_string_buffer(data, max(1, len(data)))
-        result.pointer, result.length = ctypes.addressof(buffer), len(data)
-        self._lent[ctypes.addressof(buffer)] = buffer
 
 
 def _refuse(path: str, _: Any) -> None:
@@ -129,6 +132,7 @@ def _refuse(path: str, _: Any) -> None:
 
 
 def _describe(result: Any, record: Document | None) -> None:
-    result.file_type = _DIRECTORY if record is None else _FILE
-    result.mode = 0o755 if record is None else 0o644
-    result.size = DISK_BLOCK_BYTES if record is None else record.bytes
+    if record is None:
+        result.file_type, result.mode, result.size = _DIRECTORY, 0o755, DISK_BLOCK_BYTES
+    else:
+        result.file_type, result.mode, result.size = _FILE, 0o644, record.bytes

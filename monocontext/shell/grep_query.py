@@ -133,7 +133,7 @@ def _matches(name: str, globs: list[str]) -> bool:
 
 
 def _from_posix(pattern: str, *, extended: bool) -> str:
-    """A pattern of `grep`, or with `extended` of `grep -E`, for `re`. Raises `re.error` if Python has no equal."""
+    r"""A pattern of `grep` (`a\|b`), or with `extended` of `grep -E` (`a|b`), for `re`. Raises `re.error`."""
     tokens = _TOKEN.findall(pattern)
     operators = [_operator(token, extended) for token in tokens]
     shape = "".join(operator or token.strip("{}") for operator, token in zip(operators, tokens, strict=True))
@@ -143,6 +143,7 @@ def _from_posix(pattern: str, *, extended: bool) -> str:
     parts = []
     padded = ["|", *operators, "|"]
     for token, before, operator, after in zip(tokens, padded, operators, padded[2:], strict=False):
+        # In a basic pattern, `^` and `$` are operators only at the ends of an alternative.
         is_inside = before not in ("(", "|") if operator == "^" else after not in (")", "|")
         is_character = not extended and operator in ("^", "$") and is_inside
         if operator and not is_character:

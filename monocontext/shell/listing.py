@@ -14,7 +14,8 @@ from monocontext.shell.tree import DISK_BLOCK_BYTES
 
 _WORDS = {"a": "all", "A": "almost-all", "h": "human-readable", "R": "recursive", "r": "reverse", "d": "directory",
           "F": "classify"} | {letter: letter for letter in "l1StpnogGCUk"}  # fmt: skip
-_KINDS = {"d": "directory", "f": "file"}
+_LONG_FORMAT = frozenset("lnog")  # any of these options makes a list with sizes and times
+_FILE_TYPES = {"d": "directory", "f": "file"}
 _Test = Callable[[str, Any], bool]  # takes a path as `find` prints it, and what `stat` says of it
 
 
@@ -44,10 +45,10 @@ async def ls(call: ShellCall) -> int:
         if "recursive" in flags:
             pending[:0] = [join(folder, name) for name in _ordered(entries, flags) if is_folder(entries[name])]
         if "all" in flags:
-            entries |= {name: call.files.stat(call.path(folder)) for name in (".", "..")}
-        if flags & set("lnog"):
-            blocks = sum(math.ceil(bytes_of(info) / DISK_BLOCK_BYTES) * DISK_BLOCK_BYTES for info in entries.values())
-            await call.write(f"total {_in_units(blocks) if 'human-readable' in flags else blocks // 1024}\n")
+            entries |= dict.fromkeys((".", ".."), call.files.stat(call.path(folder)))
+        if flags & _LONG_FORMAT:
+            used = sum(math.ceil(bytes_of(info) / DISK_BLOCK_BYTES) * DISK_BLOCK_BYTES for info in entries.values())
+            await call.write(f"total {_in_units(used) if 'human-readable' in flags else used // 1024}\n")
         await _write_rows(call, flags, entries)
     return status
 
@@ -75,7 +76,7 @@ async def _write_rows(call: ShellCall, flags: set[str], entries: dict[str, Any])
     for name in _ordered(entries, flags):
         info = entries[name]
         row = f"{name}{'/' if is_folder(info) and flags & {'classify', 'p'} else ''}\n"
-        if flags & set("lnog"):
+        if flags & _LONG_FORMAT:
             kind = "drwxr-xr-x 2" if is_folder(info) else "-rw-r--r-- 1"
             when = time.strftime("%b %e %H:%M" if info["modified"] else "%b %e  %Y", time.gmtime(info["modified"]))
             row = f"{kind} user user {format_bytes(bytes_of(info)):>{width}} {when} {row}"
@@ -124,8 +125,8 @@ def _parse(words: list[str]) -> tuple[range, list[_Test]]:
 
 def _test(word: str, value: str, negates: bool) -> _Test:
     """A test such as `-name '*.py'`. Raises `LeftToShell` for one that is not `-type`, `-name`, `-iname` or `-path`."""
-    if word == "-type" and value in _KINDS:
-        return lambda path, info: (info["file_type"] == _KINDS[value]) != negates
+    if word == "-type" and value in _FILE_TYPES:
+        return lambda path, info: (info["file_type"] == _FILE_TYPES[value]) != negates
     if word not in ("-name", "-iname", "-path") or "\\" in value or not value:  # fnmatch knows no escapes
         raise LeftToShell
     fold = str.lower if word == "-iname" else str

@@ -20,14 +20,15 @@ _SED = re.compile(r"([1-9]\d*|\$)(?:,(\+?)(\d+|\$))?p(?:;(\d+)q)?")  # 10p  10,2
 
 async def head_or_tail(call: ShellCall) -> int:
     """Print the first or last lines or bytes of a document."""
-    old_form = r"^-(\d+)$" if call.name == "head" else r"^-(\d+)$|^(?=\+\d+$)"
+    old_form = r"^-(\d+)$" if call.name == "head" else r"^-(\d+)$|^(?=\+\d+$)"  # head -5  tail -5  tail +5
     call.arguments[:1] = [re.sub(old_form, r"-n\1", word) for word in call.arguments[:1]]
     options, operands = call.options({"n:": "lines=", "c:": "bytes="})
     unit, value = options[-1] if options else ("lines", "10")
     number = re.fullmatch(r"([+-]?)(\d+)", value)
-    if number is None or (unit == "bytes" and (number[1] or int(number[2]) > MOST_READ_BYTES)):
+    sign, count = (number[1], int(number[2])) if number else ("", 0)
+    if number is None or (unit == "bytes" and (sign or count > MOST_READ_BYTES)):
         raise LeftToShell
-    view, sign, count = _view(call, operands), number[1], int(number[2])
+    view = _view(call, operands)
     if unit == "bytes":
         return await _write_bytes(call, view, count)
     all_lines = len(view.lines)
@@ -127,8 +128,7 @@ async def _write_bytes(call: ShellCall, view: Monocontext, count: int) -> int:
 
 async def _write_lines(call: ShellCall, view: Monocontext, start: int, stop: int) -> int:
     """Print lines [start, stop) of a view, as many as there are; returns 0."""
-    all_lines = len(view.lines)
-    first, last = (view.span.line_start(min(max(0, line), all_lines)) for line in (start, stop))
+    first, last = view.span.line_start(start), view.span.line_start(stop)
     for chunk in view.view(first, last).chunks():
         await call.write(chunk)
     return 0

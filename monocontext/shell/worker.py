@@ -28,21 +28,21 @@ from monocontext.text.monocontext import served_text
 _READ_SHARE = 8 / 9  # the share of a command line's time in which texts are read; then it says what it did not reach
 _MOST_MEMORY_BYTES = 2 << 30  # of the process: it runs out of memory before the machine does
 _CACHE_BYTES = 16 << 20  # the frames of each text that are kept here; the host has the main cache
-_KEPT_BYTES = 10 << 20
+_KEPT_OUTPUT_BYTES = 10 << 20
 """The output of one of our commands that bashkit keeps if no pipe takes it. It drops the rest without a word."""
 _KEEPS = re.compile(r"[(){}<>&;`\n]|-exec|\b(?:xargs|timeout|nohup|env|command|eval|sh|bash|time|if|while|for|until)\b")
-"""Matches in a command line in which the output of our commands may go anywhere but a pipe or the final output."""
+"""Matches a command line in which the output of our commands may not go to a pipe, as in `x=$(ls)`; not `ls | sort`."""
 _COMMANDS: dict[str, Command] = {
     "grep": grep, "egrep": grep, "fgrep": grep, "rg": grep, "ls": ls, "find": find,
     "head": head_or_tail, "tail": head_or_tail, "sed": sed, "wc": wc,
 }  # fmt: skip
-_FEEDS = re.compile(r"""\|&?(?:\s|#.*\n)*(?:(?:while|until|for|if|case|[{!])\s|\((?!\S*['"]))""")
-"""Matches in a command line in which a loop or a group reads a pipe, as in `| while read f; do`."""
-_TAKE_INPUT = (*_COMMANDS, *STOPPING, "cat", "seq", "yes")
+_LOOP_READS_PIPE = re.compile(r"""\|&?(?:\s|#.*\n)*(?:(?:while|until|for|if|case|[{!])\s|\((?!\S*['"]))""")
+"""Matches a command line in which a loop or a group reads a pipe, as in `| while read f; do`."""
+_TAKING_INPUT = (*_COMMANDS, *STOPPING, "cat", "seq", "yes")
 """In such a loop or group, bashkit gives the rest of the pipe to the first of these commands, unless `command` precedes
 it. In plain pipes it must not be there: it would make them take all of their input at once."""
-_STOPS = re.compile(rf"\b({'|'.join(STOPPING)})\b(?=(?:[^|;&\n]*?\s[^\s|;&-][^\s|;&]*+){{2}}|[^|;&\n]*[{{*?[])")
-"""Matches a call of a stopping command with several operands: two words that are not options, or a glob."""
+_STOPPING_CALL = re.compile(rf"\b({'|'.join(STOPPING)})\b(?=(?:[^|;&\n]*?\s[^\s|;&-][^\s|;&]*+){{2}}|[^|;&\n]*[{{*?[])")
+"""Matches a call of such a command with several operands, as `tac a b` and `tac *.log`, but not `tac -s x`."""
 
 
 class _Worker:
@@ -55,7 +55,7 @@ class _Worker:
         for entry in self._scratch.read_dir("/"):
             self._scratch.remove(f"/{entry['name']}", recursive=True)
         self._seconds = self._end = 0.0  # how long the command line may take, and when texts are no longer read for it
-        self._written_bytes = 0  # the output of all commands of ours in the command line
+        self._written_bytes = 0  # the output of all our commands in the command line
 
     def _open_files(self, number: int) -> TextFiles:
         def ask(request: bytes) -> bytes:
@@ -67,15 +67,18 @@ class _Worker:
 
     async def run(self, command: str, changed: list[int], seconds: float, most_bytes: int) -> Output:
         """Run a command line, and cut its output to `most_bytes`. `changed`: the numbers of the texts to open again."""
-        self._seconds, self._end, self._written_bytes = seconds, time.monotonic() + _READ_SHARE * seconds, 0
+        self._seconds = seconds
+        self._end = time.monotonic() + _READ_SHARE * seconds
+        self._written_bytes = 0
         for number in changed:
             self._capsules[self._folders[number]].files = self._open_files(number)
         bash = self._new_bash(self._folders[0] if len(self._folders) == 1 else "/")
-        for name in STOPPING if "xargs" in command else set(_STOPS.findall(command)):
+        for name in STOPPING if "xargs" in command else set(_STOPPING_CALL.findall(command)):
             bash.add_command(name, partial(self._run_command, drop_unreadable))
-        if _FEEDS.search(command):
-            names = [n for n in _TAKE_INPUT if not re.search(rf"\b{n}\s*\(\)|function\s+{n}\b", command)]
-            await bash.execute("shopt -s expand_aliases\n" + "".join(f"alias {n}='command {n}'\n" for n in names))
+        if _LOOP_READS_PIPE.search(command):
+            own = [name for name in _TAKING_INPUT if re.search(rf"\b{name}\s*\(\)|function\s+{name}\b", command)]
+            aliases = [f"alias {name}='command {name}'\n" for name in _TAKING_INPUT if name not in own]
+            await bash.execute("shopt -s expand_aliases\n" + "".join(aliases))
         written, complaints = bytearray(), bytearray()
         result = await bash.execute(command, stdout=partial(_collect, written), stderr=partial(_collect, complaints))
         failures = self._failures(command)
@@ -132,8 +135,8 @@ class _Worker:
         for capsule in self._capsules.values():
             failures += f"not all could be read: {capsule.failure}\n" if capsule.failure else ""
             capsule.failure = ""
-        if self._written_bytes > _KEPT_BYTES and _KEEPS.search(command.replace("2>/dev/null", "")):
-            failures += f"more than {_KEPT_BYTES:,} bytes of output, of which the shell may have lost some: "
+        if self._written_bytes > _KEPT_OUTPUT_BYTES and _KEEPS.search(command.replace("2>/dev/null", "")):
+            failures += f"more than {_KEPT_OUTPUT_BYTES:,} bytes of output, of which the shell may have lost some: "
             failures += "write less, or use nothing but a pipe, as in `grep WORD FILE | sort`\n"
         return failures
 

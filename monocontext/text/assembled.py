@@ -38,7 +38,7 @@ class FramePiece:
     """The ETag that readers of the object get."""
 
 
-class _PieceStore(ContextHandle):
+class _PieceHandle(ContextHandle):
     """The handle of an assembled text: its pieces are read from one store, everything else from memory."""
 
     def __init__(self, url: str, pieces: RangeReader, cache_bytes: int, options: dict[str, Any]) -> None:
@@ -73,13 +73,14 @@ def assemble(
     `pieces` reads the objects below `url`, the URL of the text. `options`: the options of `Monocontext.open` that do
     not say where the text is stored.
     """
-    value: dict[str, Any] = {**options}
-    limit = value.pop("materialize_limit", MATERIALIZE_LIMIT)
-    opened = _PieceStore(url, pieces, value.pop("cache_bytes", CACHE_BYTES), value)
-    runs, records = list[FrameRun](), list[FrameRecord]()
-    documents = list[tuple[DocumentStart, list[FrameRecord]]]()
-    segment_key, segment = f"segments/{uuid.uuid4().hex}.seg", bytearray()
-    """The object in memory with the frames of each `str`."""
+    handle_options: dict[str, Any] = {**options}
+    limit = handle_options.pop("materialize_limit", MATERIALIZE_LIMIT)
+    handle = _PieceHandle(url, pieces, handle_options.pop("cache_bytes", CACHE_BYTES), handle_options)
+    runs: list[FrameRun] = []
+    records: list[FrameRecord] = []
+    documents: list[tuple[DocumentStart, list[FrameRecord]]] = []
+    segment_key = f"segments/{uuid.uuid4().hex}.seg"
+    segment = bytearray()  # the object in memory that has the frames of all `str`
     for item in items:
         if isinstance(item, DocumentStart):
             documents.append((item, []))
@@ -91,14 +92,14 @@ def assemble(
             segment.extend(data)
         else:
             frames = item.frames
-            run = FrameRun(f"{opened.pieces_url}{item.key}", item.offset, len(frames), "raw", item.version)
+            run = FrameRun(f"{handle.pieces_url}{item.key}", item.offset, len(frames), "raw", item.version)
         if frames:
             runs.append(run)
             records.extend(frames)
             if documents:
                 documents[-1][1].extend(frames)
-    opened.store.put(segment_key, bytes(segment))
-    index = IndexWriter(opened.store.put)
+    handle.store.put(segment_key, bytes(segment))
+    index = IndexWriter(handle.store.put)
     index.add(rows_of(runs, records))
     index.end_page()
     manifest = Manifest(
@@ -111,25 +112,25 @@ def assemble(
         frame_bytes=RAW_FRAME_BYTES,
         codec="raw",
         last_page=index.last_page,
-        documents=_documents(opened, documents),
+        documents=_documents(handle, documents),
     )
-    reader = opened.reader_of(manifest)
+    reader = handle.reader_of(manifest)
     reader.fetcher.url = url  # for errors and `text.url`, instead of the store in memory
-    return Monocontext._of(Span(StoredSource(reader), 0, reader.characters), limit, opened)
+    return Monocontext._of(Span(StoredSource(reader), 0, reader.characters), limit, handle)
 
 
 def _documents(
-    opened: _PieceStore, documents: Iterable[tuple[DocumentStart, list[FrameRecord]]]
+    handle: _PieceHandle, documents: Iterable[tuple[DocumentStart, list[FrameRecord]]]
 ) -> DocumentsRef | None:
     """Write the table of documents to the store in memory; None if there are no documents."""
-    rows = DocumentRows(opened.store)
+    rows = DocumentRows(handle.store)
     for start, frames in documents:
         rows.begin(start.name, start.metadata)
         for frame in frames:
             rows.add_counts(frame.characters, frame.bytes, frame.newlines)
         rows.end_document()
     rows.close()
-    return join_documents(opened.store, None, rows)
+    return join_documents(handle.store, None, rows)
 
 
 def ends_line(frames: Sequence[FrameRecord]) -> bool:

@@ -33,8 +33,9 @@ class CodePrefetcher:
     def hint(self, delta: str) -> None:
         """Plan the reads of the next piece of a reply."""
         with LOCK:
-            used, self._used_bytes = self._used_bytes, self._reader.stats.bytes_used
-            if self.reply_begins or (used != self._used_bytes and not self._reader.ahead.calls):
+            has_read = self._used_bytes != self._reader.stats.bytes_used
+            self._used_bytes = self._reader.stats.bytes_used
+            if self.reply_begins or (has_read and not self._reader.ahead.calls):
                 self.reply_begins = False
                 self._hints.begin()
                 self._reader.ahead.begin_reply()
@@ -54,10 +55,9 @@ class CodePrefetcher:
         if isinstance(hint, Ranges):
             priority = Priority.LITERAL_HINT if hint.count == 1 else Priority.COMPUTED_HINT
             return Plan(ahead.ranges(base + hint.start, hint.width, hint.step, hint.count), priority)
-        is_whole = hint.ignore_case and self._stop - base <= self._limit  # `lower()` of a text of this size is a `str`
-        start, stop = base + hint.start, base + hint.stop
-        route = ahead.between(base, self._stop) if is_whole else self._search_route(hint, start, stop)
-        return Plan(route, Priority.COMPUTED_HINT)
+        if hint.ignore_case and self._stop - base <= self._limit:  # `lower()` makes a `str` of all of it
+            return Plan(ahead.between(base, self._stop), Priority.COMPUTED_HINT)
+        return Plan(self._search_route(hint, base + hint.start, base + hint.stop), Priority.COMPUTED_HINT)
 
     def _search_route(self, hint: Search, start: int, stop: int) -> Route:
         """The frames that a search reads; none for an invalid pattern. It is parsed with the first frame."""

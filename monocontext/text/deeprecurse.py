@@ -32,8 +32,9 @@ from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 from monocontext.text.lines import LineView
 
-_AHEAD = 16  # the segments that are loaded ahead of a pass over more than a million lines
-_THREADS = 64  # the threads that load segments, and the segments that are loaded ahead of a shorter pass
+_SEGMENTS_AHEAD = 64  # the segments that are loaded ahead of a pass
+_SEGMENTS_AHEAD_OF_LONG_PASS = 16
+_LONG_PASS_LINES = 1_000_000
 
 
 def open_deeprecurse(
@@ -41,6 +42,7 @@ def open_deeprecurse(
     bucket: str,
     prefix: str,
     manifest_name: str,
+    *,
     region: str | None,
     encoding: str,
     errors: str,
@@ -143,12 +145,12 @@ class DeepRecurseContext:
         self._key_of = key_of
         self._encoding, self._errors = encoding, errors
         self._starts = [segment.start_line for segment in segments]
-        # One more than the last line of any segment up to each: segments may overlap.
-        self._reach = list(accumulate((segment.start_line + segment.line_count for segment in segments), max))
+        # For each segment, the greatest stop line of any segment up to it: segments may overlap.
+        self._stops = list(accumulate((segment.start_line + segment.line_count for segment in segments), max))
         self._cache = Cache(cache_bytes)
         self._loading: dict[int, _Loading] = {}
         self._etags: dict[str, str] = {}
-        self._lock = threading.RLock()  # a job may run in this thread, within `_load`
+        self._lock = threading.RLock()  # a job may run in this thread, within `_start_loading`
         self._closed = False
         self.stats = Stats()
         self.lines = segments[-1].start_line + segments[-1].line_count if segments else 0
@@ -170,24 +172,24 @@ class DeepRecurseContext:
         numbers = self._segments_between(start, stop)
         pending: deque[tuple[int, _Loading]] = deque()
         ahead = iter(reversed(numbers) if reverse else numbers)
-        eager = _THREADS if stop - start <= 1_000_000 else _AHEAD
+        most_pending = _SEGMENTS_AHEAD if stop - start <= _LONG_PASS_LINES else _SEGMENTS_AHEAD_OF_LONG_PASS
         while True:
-            while len(pending) < eager and (number := next(ahead, None)) is not None:
-                pending.append((number, self._load(number)))
+            while len(pending) < most_pending and (number := next(ahead, None)) is not None:
+                pending.append((number, self._start_loading(number)))
             if not pending:
                 return
             number, loading = pending.popleft()
             segment = self._segments[number]
             low, high = max(start - segment.start_line, 0), min(stop - segment.start_line, segment.line_count)
-            lines = self._loaded(number, loading)[low:high]
+            lines = self._wait_for_lines(number, loading)[low:high]
             yield from reversed(lines) if reverse else lines
 
     def _segments_between(self, start: int, stop: int) -> list[int]:
         """The numbers of the segments with lines in [start, stop)."""
-        candidates = range(bisect_right(self._reach, start), bisect_right(self._starts, stop - 1))
+        candidates = range(bisect_right(self._stops, start), bisect_right(self._starts, stop - 1))
         return [n for n in candidates if self._segments[n].start_line + self._segments[n].line_count > start]
 
-    def _load(self, number: int) -> _Loading:
+    def _start_loading(self, number: int) -> _Loading:
         with self._lock:
             if self._closed:
                 raise ContextClosed(f"{self.url} is closed")
@@ -200,23 +202,23 @@ class DeepRecurseContext:
                 return cached
             self.stats.misses += 1
             loading = _Loading()
-            run_in_thread(partial(self._carry_out, number, loading))
+            run_in_thread(partial(self._load, number, loading))
             if not loading.is_done:
                 self._loading[number] = loading
             return loading
 
-    def _loaded(self, number: int, loading: _Loading) -> list[str]:
+    def _wait_for_lines(self, number: int, loading: _Loading) -> list[str]:
         """Wait for the lines of a segment. Raises the error with which loading it failed."""
         while not loading.wait(LOOK_SECONDS):
             if loading.pid != os.getpid():  # a thread of the parent loads it
-                loading = self._load(number)
+                loading = self._start_loading(number)
         if loading.error is not None:
             raise loading.error
         return loading.lines
 
-    def _carry_out(self, number: int, loading: _Loading) -> None:
+    def _load(self, number: int, loading: _Loading) -> None:
         try:
-            self._fetch(number, loading)
+            self._fetch_lines(number, loading)
         except BaseException as error:  # raised by the waiting caller
             loading.error = error
         with self._lock:
@@ -226,7 +228,7 @@ class DeepRecurseContext:
             if loading.error is None:
                 self._cache.put(number, loading)
 
-    def _fetch(self, number: int, loading: _Loading) -> None:
+    def _fetch_lines(self, number: int, loading: _Loading) -> None:
         segment = self._segments[number]
         key = self._key_of(segment.key)
         blob = self._store.get(key)

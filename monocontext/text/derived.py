@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from monocontext.engine.candidates import Candidates
 from monocontext.format.filters.query import Query
@@ -19,6 +20,15 @@ from monocontext.text.source import NO_FRAME, Span, StoredSource
 from monocontext.text.windows import Window
 
 SEGMENT_CHARACTERS = 1 << 18  # about the longest segment that is not plain
+
+
+class _Segment(NamedTuple):
+    """Characters [start, stop) of the base, and the offset of their output."""
+
+    start: int
+    stop: int
+    output_start: int
+    is_plain: bool
 
 
 class Derived(ABC):
@@ -35,10 +45,15 @@ class Derived(ABC):
         self._base_starts, self._output_starts, self._is_plain = array("Q", [0]), array("Q", [0]), array("B", [True])
         self.characters = len(base)
 
-    def _add_segment(self, base: int, output: int, plain: bool) -> None:
-        self._base_starts.append(base)
-        self._output_starts.append(output)
-        self._is_plain.append(plain)
+    def _add_segment(self, start: int, output_start: int, *, is_plain: bool) -> None:
+        self._base_starts.append(start)
+        self._output_starts.append(output_start)
+        self._is_plain.append(is_plain)
+
+    def _segment(self, number: int) -> _Segment:
+        is_last = number + 1 == len(self._base_starts)
+        stop = len(self.base) if is_last else self._base_starts[number + 1]
+        return _Segment(self._base_starts[number], stop, self._output_starts[number], bool(self._is_plain[number]))
 
     @abstractmethod
     def _map(self, text: str, start: int) -> str:
@@ -56,23 +71,19 @@ class Derived(ABC):
         base = self.base
         numbers = range(bisect_right(self._output_starts, start) - 1, bisect_right(self._output_starts, stop - 1))
         for number in reversed(numbers) if reverse else numbers:
-            low, high = self._base_range(number)
-            first = self._output_starts[number]
-            if self._is_plain[number]:
-                part = low + max(start - first, 0), min(low + stop - first, high)
-                for window in base.windows(*part, reverse=reverse, eager=eager, only=only):
+            segment = self._segment(number)
+            shift = segment.output_start - segment.start
+            if segment.is_plain:
+                low, high = max(start - shift, segment.start), min(stop - shift, segment.stop)
+                for window in base.windows(low, high, reverse=reverse, eager=eager, only=only):
                     offset = window.start - base.start
-                    yield Window(first + offset - self._base_starts[number], self._map(window.text, offset))
+                    yield Window(offset + shift, self._map(window.text, offset))
                 continue
-            text = "".join(window.text for window in base.windows(low, high, eager=True, only=only))
-            begin = max(start - first, 0)
-            if text and (text := self._map(text, low)[begin : stop - first]):
-                yield Window(first + begin, text)
-
-    def _base_range(self, number: int) -> tuple[int, int]:
-        """The range [low, high) of the base that a segment covers."""
-        last = number + 1 == len(self._base_starts)
-        return self._base_starts[number], len(self.base) if last else self._base_starts[number + 1]
+            parts = base.windows(segment.start, segment.stop, eager=True, only=only)
+            first = max(start - segment.output_start, 0)
+            output = self._map("".join(part.text for part in parts), segment.start)[first : stop - segment.output_start]
+            if output:
+                yield Window(segment.output_start + first, output)
 
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
         return None
@@ -86,31 +97,28 @@ class Derived(ABC):
             newlines = window.data.count("\n")
             if newlines >= line:
                 return window.start + len(window.data) - len(window.data.split("\n", line)[-1])
-            line -= newlines
+            line -= newlines  # those that are left to find
         return self.characters
 
     def line_of(self, character: int) -> int:
         if self.knows_lines:
-            number = bisect_right(self._output_starts, character) - 1
-            begin = self._output_starts[number]
-            if not self._is_plain[number]:
-                return self.base.line_of(self._base_starts[number]) + self.read(begin, character).count("\n")
-            return self.base.line_of(self._base_starts[number] + character - begin)
+            segment = self._segment(bisect_right(self._output_starts, character) - 1)
+            if segment.is_plain:
+                return self.base.line_of(segment.start + character - segment.output_start)
+            return self.base.line_of(segment.start) + self.read(segment.output_start, character).count("\n")
         return sum(window.data.count("\n") for window in self.windows(0, character))
 
     def _to_output(self, character: int) -> int:
         """The offset in the output of a character of the base. In a segment that is not plain, it must begin a line."""
-        number = bisect_right(self._base_starts, character) - 1
-        begin, output = self._base_starts[number], self._output_starts[number]
-        if self._is_plain[number]:
-            return output + character - begin
-        return output + len(self._map(self.base.read(begin, character), begin))
+        segment = self._segment(bisect_right(self._base_starts, character) - 1)
+        if segment.is_plain:
+            return segment.output_start + character - segment.start
+        return segment.output_start + len(self._map(self.base.read(segment.start, character), segment.start))
 
     def _to_base(self, character: int) -> int:
         """The character of the base behind one of the output; in a segment that is not plain, a guess within it."""
-        number = bisect_right(self._output_starts, character) - 1
-        low, high = self._base_range(number)
-        return min(low + character - self._output_starts[number], max(high - 1, low))
+        segment = self._segment(bisect_right(self._output_starts, character) - 1)
+        return min(segment.start + character - segment.output_start, max(segment.stop - 1, segment.start))
 
 
 class CaseChanged(Derived):
@@ -131,9 +139,9 @@ class CaseChanged(Derived):
             low, text = window.start - base.start, window.text
             size = len(self._map(text, low))
             if size != len(text):
-                self._add_segment(low, low + shift, False)
+                self._add_segment(low, low + shift, is_plain=False)
                 shift += size - len(text)
-                self._add_segment(low + len(text), low + len(text) + shift, True)
+                self._add_segment(low + len(text), low + len(text) + shift, is_plain=True)
         self.characters += shift
 
     def _map(self, text: str, start: int) -> str:
@@ -193,13 +201,13 @@ class Replaced(Derived):
         for occurrence in base.occurrences(old):
             if first is None or occurrence - end > SEGMENT_CHARACTERS or end - first > SEGMENT_CHARACTERS:
                 if first is not None:
-                    self._add_segment(end, end + shift, True)
-                self._add_segment(occurrence, occurrence + shift, False)
+                    self._add_segment(end, end + shift, is_plain=True)
+                self._add_segment(occurrence, occurrence + shift, is_plain=False)
                 first = occurrence
             end = occurrence + len(old)
             shift += len(new) - len(old)
         if first is not None:
-            self._add_segment(end, end + shift, True)
+            self._add_segment(end, end + shift, is_plain=True)
         self.characters += shift
 
     def _map(self, text: str, start: int) -> str:

@@ -39,6 +39,11 @@ class Block(NamedTuple):
     start: int
     stop: int
 
+    @property
+    def numbers(self) -> range:
+        """The numbers of the items."""
+        return range(self.first, self.first + len(self.items))
+
 
 class LazyList(LazyItems, Sequence[str]):
     """A list of strings that is computed as it is read; equal to a `list` of the same items.
@@ -54,8 +59,8 @@ class LazyList(LazyItems, Sequence[str]):
         self._find_blocks = find_blocks
         self._limit = limit
         self._recipe = recipe
-        self._length = -1
-        """The number of items; -1 while unknown."""
+        self._length: int | None = None
+        """The number of items; None while unknown."""
         self._block = Block(0, [], 0, 0)
         self._last_item = -2
         """The number of the item that was read last; -2, which is next to no item, before the first read."""
@@ -67,13 +72,13 @@ class LazyList(LazyItems, Sequence[str]):
 
     # -- blocks ----------------------------------------------------------------------------------------------------
 
-    def _checkpoint(self, item: int) -> tuple[int, int]:
+    def _last_checkpoint(self, item: int) -> tuple[int, int]:
         """The last checkpoint at or before an item: the number of an item, and the character at which it begins."""
         with self._lock:
             index = bisect_right(self._checkpoint_items, item) - 1
             return self._checkpoint_items[index], self._checkpoint_characters[index]
 
-    def _remember(self, item: int, character: int) -> None:
+    def _add_checkpoint(self, item: int, character: int) -> None:
         """Add a checkpoint, if it is far enough from the one before it."""
         with self._lock:
             index = bisect_right(self._checkpoint_items, item)
@@ -85,22 +90,22 @@ class LazyList(LazyItems, Sequence[str]):
 
     def _blocks_from(self, item: int) -> Iterator[Block]:
         """The block that has an item, and the blocks after it."""
-        first, begin = self._checkpoint(item)
+        first, begin = self._last_checkpoint(item)
         start = begin
         for items, characters in self._find_blocks(begin):
             stop = begin + characters
             if items:
-                self._remember(first, start)  # only now is it known that an item begins there
+                self._add_checkpoint(first, start)  # only now is it known that an item begins there
                 if first + len(items) > item:
                     yield Block(first, items, start, stop)
                 first += len(items)
             start = stop
         self._length = first
 
-    def _find(self, item: int) -> str:
+    def _item(self, item: int) -> str:
         """An item by its number from 0. Raises `IndexError`."""
         block = self._block
-        if not 0 <= item - block.first < len(block.items):
+        if item not in block.numbers:
             block = self._keep_block(item)
         self._span.log_read(block.start, block.stop)
         return block.items[item - block.first]
@@ -108,21 +113,22 @@ class LazyList(LazyItems, Sequence[str]):
     def _keep_block(self, item: int) -> Block:
         """Keep the block that has an item. If it follows the kept block, the pass stays open and fetches ahead."""
         with self._lock:
-            end = self._block.first + len(self._block.items)
+            end = self._block.numbers.stop
             blocks = self._next_blocks if self._next_blocks and item == end else self._blocks_from(item)
             block = next(blocks, None)
             if block is None:
                 raise IndexError("list index out of range")
-            self._block, self._next_blocks = block, blocks if block.first == end else None
+            self._block = block
+            self._next_blocks = blocks if block.first == end else None
             return block
 
     # -- as a list -------------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        if self._length < 0:
+        if self._length is None:
             for _ in self._blocks_from(self._checkpoint_items[-1]):
                 pass
-        return self._length
+        return cast(int, self._length)  # which the last block sets
 
     def __iter__(self) -> Iterator[str]:
         return chain.from_iterable(block.items for block in self._blocks_from(0))
@@ -131,7 +137,7 @@ class LazyList(LazyItems, Sequence[str]):
         """Items from the last to the first; streams in groups, or one by one where a group is above the limit."""
         for stop in range(len(self), 0, -ITEMS_PER_CHECKPOINT):
             first = max(stop - ITEMS_PER_CHECKPOINT, 0)
-            items = LazyList._range(self, first, stop)  # which does not log that code received all of them
+            items = LazyList._real_items(self, first, stop)  # which does not log that code received all of them
             if items is None:
                 yield from map(self.__getitem__, range(stop - 1, first - 1, -1))
             else:
@@ -156,7 +162,9 @@ class LazyList(LazyItems, Sequence[str]):
             index += len(self)
         if index < 0:
             raise IndexError("list index out of range")
-        return self._find(index)
+        item = self._item(index)
+        self._last_item = index
+        return item
 
     def _slice(self, key: slice) -> Sequence[str]:
         """A slice: a real list up to the limit, else a lazy one. Counts the items (a pass, once) for a lazy result, a
@@ -165,10 +173,10 @@ class LazyList(LazyItems, Sequence[str]):
         bounds = (0 if key.start is None else key.start, key.stop, 1 if key.step is None else key.step)
         needs_length = None in bounds or min(map(operator.index, bounds)) < 0
         start, stop, step = map(operator.index, key.indices(len(self)) if needs_length else bounds)
-        items = self._range(start, stop) if step > 0 else self._range(stop + 1, start + 1)
+        items = self._real_items(start, stop) if step > 0 else self._real_items(stop + 1, start + 1)
         return LazyListSlice(self, range(len(self))[key]) if items is None else items[::step]
 
-    def _range(self, start: int, stop: int) -> list[str] | None:
+    def _real_items(self, start: int, stop: int) -> list[str] | None:
         """Items [start, stop), fewer at the end; None if they are too large for a real list."""
         items: list[str] = []
         size, rest = 0, self.iterate(start, stop)
@@ -249,7 +257,7 @@ class LazyListOfParts(LazyList):
         self._separator = separator
 
     def __len__(self) -> int:
-        if self._length < 0:
+        if self._length is None:
             self._length = self._span.count(self._separator) + 1
         return self._length
 
@@ -258,24 +266,30 @@ class LazyListOfLines(LazyListOfParts):
     r"""The list of `text.split("\n")`. `len` costs no pass, an item at most 4 GETs, 2 of them for index pages."""
 
     def __len__(self) -> int:
-        if self._length < 0:
+        if self._length is None:
             self._length = self._span.newlines + 1
         return self._length
 
-    def _checkpoint(self, item: int) -> tuple[int, int]:
+    def _last_checkpoint(self, item: int) -> tuple[int, int]:
+        """The index tells where each line begins, so every item is a checkpoint."""
         return item, self._span.line_start(item)
 
-    def _find(self, item: int) -> str:
-        """As `LazyList._find`, with the index. Only a loop, over neighbours, goes by blocks: it reads many at once."""
-        last, self._last_item = self._last_item, item
-        if item == last - 1 and not 0 <= item - self._block.first < len(self._block.items) and item < len(self):
+    def _item(self, item: int) -> str:
+        """As `LazyList._item`. Only a loop over neighbours reads blocks; any other line is read alone."""
+        if item >= len(self):
+            raise IndexError("list index out of range")
+        if abs(item - self._last_item) != 1:
+            start, stop = self._line_range(item, item + 1)
+            self._span.log_received(start, stop)
+            return self._span.read(start, stop)
+        if item < self._last_item and item not in self._block.numbers:
             self._keep_block_up_to(item)
-        if abs(item - last) == 1 or item >= len(self):
-            return super()._find(item)  # a loop
+        return super()._item(item)
+
+    def _line_range(self, start: int, stop: int) -> tuple[int, int]:
+        """The characters of lines [start, stop), without the last newline."""
         span = self._span
-        start, stop = span.line_start(item), span.line_start(item + 1) - 1 if item + 1 < len(self) else len(span)
-        span.log_received(start, stop)
-        return span.read(start, stop)
+        return span.line_start(start), span.line_start(stop) - 1 if stop < len(self) else len(span)
 
     def _keep_block_up_to(self, item: int) -> None:
         """Keep the block that ends with an item, for a loop that runs backwards, unless the block is too large."""
@@ -286,16 +300,15 @@ class LazyListOfLines(LazyListOfParts):
                 self._block = Block(first, span.read(low, high).split("\n")[: item + 1 - first], low, high)
                 self._next_blocks = None
 
-    def _range(self, start: int, stop: int) -> list[str] | None:
+    def _real_items(self, start: int, stop: int) -> list[str] | None:
         stop = min(stop, len(self))
         if stop <= start:
             return []
-        span = self._span
-        low, high = span.line_start(start), span.line_start(stop) - 1 if stop < len(self) else len(span)
+        low, high = self._line_range(start, stop)
         if high - low > min(self._limit, _READ_CHARACTERS):
-            return super()._range(start, stop) if high - low <= self._limit else None
-        span.log_received(low, high)
-        return span.read(low, high).split("\n")
+            return super()._real_items(start, stop) if high - low <= self._limit else None
+        self._span.log_received(low, high)
+        return self._span.read(low, high).split("\n")
 
     def _blocks_from(self, item: int) -> Iterator[Block]:
         return super()._blocks_from(item) if item < len(self) else iter(())

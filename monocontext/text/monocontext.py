@@ -96,7 +96,10 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
 
         Monocontext.register(DeepRecurseLines)  # pyright: ignore[reportAttributeAccessIssue] - Sequence is an ABC
         try:
-            return open_deeprecurse(cls.open, bucket, prefix, manifest_name, region, encoding, errors, client, options)
+            return open_deeprecurse(
+                cls.open, bucket, prefix, manifest_name,
+                region=region, encoding=encoding, errors=errors, client=client, options=options,
+            )  # fmt: skip
         except (AccessDenied, InvalidUrl, NotAContext, NotFound) as error:
             if prefix:
                 raise
@@ -306,7 +309,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         """
         start, stop, _ = slice(start, stop).indices(len(self))
         view = self._view(start, max(start, stop))
-        limit = self._limit if materialize_limit is None else materialize_limit
+        limit = self._limit if materialize_limit is None else check_int("materialize_limit", materialize_limit, 0)
         return self._of(view.span, limit, view._opened, view._recipe)
 
     def _view(self, start: int, stop: int) -> Monocontext:
@@ -323,7 +326,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         can_change = self._opened is not None and self.span.is_whole
         return self._of(self.span, self._limit, self._opened, self._recipe) if can_change else self
 
-    def _over(self, source: Derived, recipe: tuple[Any, ...]) -> Monocontext:
+    def _derived_text(self, source: Derived, recipe: tuple[Any, ...]) -> Monocontext:
         return self._of(Span(source, 0, source.characters), self._limit, None, recipe)
 
     @property

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ONE_FRAME = 1 << 20  # the most characters of a read that may be in one frame, which is then kept for the next read
 
-NO_FRAME = sys.maxsize, ""
+NO_FRAME = sys.maxsize, ""  # stands for no frame: every character is before it
 NEAR_CHARACTERS = 1 << 14
 """A read that begins at most so far from the one before may belong to a loop over items or short slices."""
 
@@ -33,8 +33,7 @@ Where the reader cannot name these frames, a slice with eight times this step re
 
 
 class TextSource(Protocol):
-    """A sequence of characters that can be read at any offset. Offsets count characters; ranges must be within the
-    text."""
+    """A sequence of characters that can be read at any offset. Offsets count characters; ranges are within the text."""
 
     loop_frame: tuple[int, str]
     """The frame that a loop over items or short slices reads: its first character and its text; else `NO_FRAME`."""
@@ -131,14 +130,13 @@ class Span:
         return self.source.candidates(query, self.start + start, end, within_line)
 
     def filter_borders(self, start: int = 0, stop: int | None = None) -> list[int]:
-        """The offsets in [start, stop) from which other search filters apply: one for each TB of a huge text, none in
-        a smaller one."""
+        """The offsets in [start, stop) from which other search filters apply: one for each TB of a huge text."""
         if not isinstance(self.source, StoredSource):
             return []
         end = self.stop if stop is None else self.start + stop
         return [border - self.start for border in self.source.reader.filter_borders(self.start + start, end)]
 
-    def holding(self, query: Query) -> Candidates | None:
+    def all_candidates(self, query: Query) -> Candidates | None:
         """Like `candidates`, but also where most frames are candidates; None only if no search filter can tell (GETs:
         the rows of the filters, in 1 to 3 waves)."""
         if isinstance(self.source, StoredSource):
@@ -231,6 +229,7 @@ class Span:
 
     @property
     def lines_before(self) -> int:
+        """The number of newlines in the source before the span."""
         return self.source.line_of(self.start) if self.start else 0
 
     def line_of(self, character: int) -> int:
@@ -274,10 +273,8 @@ class StoredSource:
         return text.slice(start - first, stop - first)
 
     def find_cached(self, needle: str, start: int, stop: int) -> int:
-        """The first occurrence in [start, stop) if the frame of `start` is in memory and contains one, else -1.
-
-        A loop of `find(x, last + 1)` so takes microseconds a hit; to open a stream takes a hundred.
-        """
+        """The first occurrence in [start, stop) if the frame of `start` is in memory and has one, else -1. So a loop of
+        `find(x, last + 1)` takes microseconds a hit; opening a stream takes a hundred."""
         text = self.reader.peek(start) if start < stop else None
         if text is None:
             return -1

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 MAX_WAIT_CHARACTERS = 8 << 20
-r"""After this many characters without `\n`, `split_lines` also cuts at other line ends (CR, `\v`, ...), which takes
-three times as long."""
+r"""After so many characters without `\n`, `split_lines` also cuts at other line ends, which takes thrice as long."""
 
 Blocks = Iterator[tuple[list[str], int]]
 """For each block its items, and the number of characters of the text up to its end, where the next item begins."""

@@ -59,7 +59,7 @@ class StrLike(LazyText):
         """Characters [start, stop): a `str` up to the limit, above it a view of this kind."""
 
     @abstractmethod
-    def _over(self, source: Derived, recipe: tuple[Any, ...]) -> Self:
+    def _derived_text(self, source: Derived, recipe: tuple[Any, ...]) -> Self:
         """A text of this kind over a derived source. Another process derives it again from `recipe`."""
 
     @property
@@ -89,8 +89,7 @@ class StrLike(LazyText):
     # -- comparison ------------------------------------------------------------------------------------------------
 
     def __eq__(self, other: object) -> bool:
-        """Whether a `str` or text has the same characters: compares lengths, then streams up to the first
-        difference."""
+        """Whether a `str` or text has the same characters: compares lengths, then streams to the first difference."""
         if other is self:
             return True
         if not isinstance(other, str | StrLike):
@@ -214,7 +213,7 @@ class StrLike(LazyText):
     def _change_case(self, method: str, keeps_length: int) -> str | Self:
         if not self.is_large:
             return getattr(self._whole(method), method)()  # type: ignore[no-any-return]
-        return self._over(CaseChanged(self.span, method, keeps_length), (self._snapshot, method))
+        return self._derived_text(CaseChanged(self.span, method, keeps_length), (self._snapshot, method))
 
     def replace(self, old: str, new: str, /, count: SupportsIndex = -1) -> str | Self:
         """The text with `old` replaced by `new`. Above the limit a view; making it reads where `old` may occur, unless
@@ -223,7 +222,7 @@ class StrLike(LazyText):
         "".replace(old, new, count)  # raises the errors of `str`
         if not self.is_large or not old or operator.index(count) >= 0:
             return self._whole("context.replace(...)").replace(old, new, count)
-        return self._over(Replaced(self.span, old, new), (self._snapshot, "replace", old, new))
+        return self._derived_text(Replaced(self.span, old, new), (self._snapshot, "replace", old, new))
 
     # -- ends ------------------------------------------------------------------------------------------------------
 
@@ -268,8 +267,7 @@ class StrLike(LazyText):
         return self._part(0, offset), sep, self._part(offset + len(sep), len(self))
 
     def rpartition(self, sep: str, /) -> tuple[str | Self, str, str | Self]:
-        """The text before the last occurrence, the separator, and the text after it; streams from the end down to the
-        occurrence."""
+        """The text before the last occurrence, the separator, and the text after it; streams from the end."""
         offset = self._find(sep := _separator("rpartition", sep), None, None, reverse=True)
         if offset < 0:
             return "", "", self._part(0, len(self))
@@ -283,25 +281,26 @@ class StrLike(LazyText):
         r"""The parts between separators, as a list. Above the limit it is lazy and streams; with a separator and
         `maxsplit` it is always real.
 
-        Items of `split("\n")` cost at most 2 GETs; items of other splits cost a read of the text before them, once.
+        Items of `split("\n")` cost at most 2 GETs, and 2 for index pages; others a read of the text before them, once.
         """
         "".split(None, maxsplit)  # raises the errors of `str` for a `maxsplit` that is no integer, or too large
         value = None if sep is None else _separator("split", sep)
         if not self.is_large or (value is None and operator.index(maxsplit) >= 0):
             return self._whole("context.split(...)").split(value, maxsplit)
-        most, span, recipe = operator.index(maxsplit), self.span, (self._snapshot, "split", value)
+        span, recipe = self.span, (self._snapshot, "split", value)
         if value is None:
             return LazyList(span, lambda begin: split_words(span.texts(begin)), self._limit, recipe)
-        if most < 0:
+        most_splits = operator.index(maxsplit)
+        if most_splits < 0:
             if value == "\n" and span.source.knows_lines:
                 return LazyListOfLines(span, value, self._limit, recipe)
             return LazyListOfParts(span, value, self._limit, recipe)
         parts: list[str | Self] = []
         start = 0
-        for occurrence in span.occurrences(value) if most else ():
+        for occurrence in span.occurrences(value) if most_splits else ():
             parts.append(self._part(start, occurrence))
             start = occurrence + len(value)
-            if len(parts) == most:
+            if len(parts) == most_splits:
                 break
         return [*parts, self._part(start, len(self))]
 
@@ -379,11 +378,8 @@ class StrLike(LazyText):
 
 
 def _argument(method: str, value: object, *arguments: object) -> str:
-    """An argument of the method `method`, as a real `str`; a lazy text is read, up to its limit.
-
-    For a value of another type, raises the error of `str`, by a call of its method with the value, or with `arguments`
-    if the method needs several.
-    """
+    """An argument of the method `method`, as a real `str`; a lazy text is read, up to its limit. For a value of another
+    type, the method of `str` raises its error: it is called with the value, or with `arguments` if it needs several."""
     if isinstance(value, StrLike):
         return value._whole("an argument of a string method", "give a slice of it")
     if not isinstance(value, str):

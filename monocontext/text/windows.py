@@ -29,7 +29,7 @@ class Window:
         self.start = start
         self.data = data
         self.follows = True
-        """Whether this window is adjacent to the one that came before it."""
+        """Whether this window is adjacent to the one that came before it; False in a search for the first one."""
         self._frame = frame
         self._shift = shift
         """The position of `data` in the frame, in bytes."""
@@ -89,10 +89,9 @@ def count(windows: Iterable[Window], needle: str) -> int:
     if has_border(needle):
         return sum(1 for _ in occurrences(windows, needle))
     total = 0
-    kept: Any = None
+    kept: Any = None  # the end of the data before a window, in which an occurrence may begin
     for window, target in _with_target(windows, needle):
-        if kept is None or not window.follows:
-            kept = target[:0]
+        kept = kept if window.follows else target[:0]
         data, reach = window.data, len(target) - 1
         if kept:
             total += (kept + data[:reach]).count(target)
@@ -106,8 +105,7 @@ def occurrences(windows: Iterable[Window], needle: str) -> Iterator[int]:
     """The first characters of occurrences, left to right, without overlaps: where `str.split` cuts."""
     kept: Any = None
     for window, target in _with_target(windows, needle):
-        if kept is None or not window.follows:
-            kept = target[:0]
+        kept = kept if window.follows else target[:0]
         data, size = window.data, len(target)
         position = 0  # in data: nothing before it may be used again
         while kept:
@@ -130,8 +128,7 @@ def occurrences_from_right(windows: Iterable[Window], needle: str) -> Iterator[i
     """Like `occurrences`, from right to left with windows from the end backwards: where `str.rsplit` cuts."""
     kept: Any = None
     for window, target in _with_target(windows, needle):
-        if kept is None or not window.follows:
-            kept = target[:0]
+        kept = kept if window.follows else target[:0]
         data, reach = window.data, len(target) - 1
         position = len(data)  # nothing from it on may be used again
         head = data[-reach:] if reach else data[:0]
@@ -159,6 +156,7 @@ def _with_target(windows: Iterable[Window], needle: str) -> Iterator[tuple[Windo
     for window in windows:
         if target is None:
             target = window.encode(needle)
+            window.follows = False
         yield window, target
 
 

@@ -32,8 +32,8 @@ def check_arguments(tool: str, work: Callable[..., Any], arguments: Mapping[str,
     for name in arguments:
         if name not in parameters:
             near = suggestion(name, parameters) if len(name) <= _MOST_NAME_CHARACTERS else ""
-            takes = f"it takes {', '.join(parameters)}" if parameters else "it takes none"
-            raise ToolRefusal(f"{tool} has no argument {name!r}{near or f': {takes}'}")
+            instead = near or f": it takes {', '.join(parameters) or 'none'}"
+            raise ToolRefusal(f"{tool} has no argument {name!r}{instead}")
     for name, parameter in parameters.items():
         if name not in arguments and parameter.default is parameter.empty:
             raise ToolRefusal(f"{tool} needs the argument {name}")
@@ -64,8 +64,8 @@ def _convert(name: str, value: Any, annotation: Any) -> Any:
 def _number(value: Any) -> float | None:
     """The finite number that a value is or spells; None for any other value."""
     try:
-        number = float(value if isinstance(value, int) else str(value)[:100])
-    except (ValueError, OverflowError):
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
 

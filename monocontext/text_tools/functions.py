@@ -46,8 +46,7 @@ MOST_PASSAGES = 10  # the most passages of one `search`
 
 
 class TextTools:
-    """The tools over one text. Each public method is a tool. It raises `ToolRefusal` for an error in its arguments that
-    the model can correct."""
+    """The tools over one text: its public methods. They raise `ToolRefusal` for arguments that a model can correct."""
 
     def __init__(self, text: Monocontext | Callable[[], Monocontext], name: str = "") -> None:
         """`text`: the text, or a function that returns its newest state. `name`: for `describe`, by default the URL."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from monocontext.stores.secrets_in_urls import without_secrets
 from monocontext.text_tools.outputs import Listed, MatchedLine, Matches, Range, Slice, ToolReply
@@ -77,12 +77,6 @@ def list_reply(
     return ToolReply("\n".join([*lines, note]), Listed(lines, last))
 
 
-def search_reply(text: Monocontext, pattern: str, **arguments: Any) -> ToolReply[Matches]:
-    """The last reply of `search_replies`, that of the whole search."""
-    *_, last = search_replies(text, pattern, **arguments)
-    return last
-
-
 def passages_reply(passages: Passages) -> ToolReply[Matches]:
     """The reply with passages, each below a line with its location. Passages that do not fit are only counted."""
     hits = [MatchedLine(item.document, item.document_line or item.line, item.start, item.text) for item in passages]
@@ -121,10 +115,11 @@ def search_replies(
     matcher = re.compile(re.escape(pattern) if fixed else pattern, re.IGNORECASE if ignore_case else 0)
     has_documents = text._own_documents is not None
     results = _Results(max_hits)
-    size, offset, window, end = len(text), start, _FIRST_PART_CHARACTERS, clock() + seconds
+    size, offset, part_characters = len(text), start, _FIRST_PART_CHARACTERS
+    end = clock() + seconds
     while offset < stop:
         began = clock()
-        part_stop = min(stop, offset + window)
+        part_stop = min(stop, offset + part_characters)
         for hit in text.grep(pattern, ignore_case=ignore_case, fixed=fixed, start=offset, stop=part_stop):
             if has_documents and hit.document is None:
                 if clock() >= end:
@@ -142,7 +137,8 @@ def search_replies(
             yield results.reply_so_far(Range(offset, stop), size)
             if now >= end:
                 return
-        window = window * 4 if now - began < seconds / 20 else max(_FIRST_PART_CHARACTERS, window // 2)
+        is_quick = now - began < seconds / 20  # parts become larger, but the clock is read often enough
+        part_characters = part_characters * 4 if is_quick else max(_FIRST_PART_CHARACTERS, part_characters // 2)
     yield results.reply(f"{results.count()}; characters {start} to {stop} of {size} are searched")
 
 

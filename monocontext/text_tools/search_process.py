@@ -17,26 +17,28 @@ from monocontext.errors import MonocontextError, ToolRefusal
 from monocontext.shell.process import Child, Ended, Host
 from monocontext.text.monocontext import Monocontext, served_text
 from monocontext.text_tools.outputs import MatchedLine, Matches, Range, ToolReply
-from monocontext.text_tools.replies import NOT_A_PATTERN, search_replies, search_reply
+from monocontext.text_tools.replies import NOT_A_PATTERN, search_replies
 
 END_SECONDS = 30.0  # after this time the process is killed; a search that does not backtrack has stopped by then
 _OPERATORS = frozenset("\\.^$*+?{}[]|()")  # characters of patterns that may backtrack
 
 
 def search(text: Monocontext, **arguments: Any) -> ToolReply[Matches]:
-    """The reply of `search_reply(text, **arguments)`, or the reply so far if the search takes too long.
+    """The last reply of `search_replies(text, **arguments)`, or the reply so far if the search takes too long.
 
     A pattern with operators may backtrack, so it is searched in a process that can be killed. Raises `ToolRefusal` for
     an invalid pattern, or if there is no reply yet.
     """
     if arguments["fixed"] or _OPERATORS.isdisjoint(arguments["pattern"]):
-        return search_reply(text, **arguments)
-    server, child, replies = text.serve(), Child(__name__, END_SECONDS), [b""]
+        *_, last_reply = search_replies(text, **arguments)
+        return last_reply
+    server, child = text.serve(), Child(__name__, END_SECONDS)
+    replies = [b""]  # the replies so far, as they arrive
     try:
-        reply = child.call(json.dumps(arguments).encode(), lambda _, request: server.answer(request), replies.append)
-        if reply[:1] == b"=":
+        end = child.call(json.dumps(arguments).encode(), lambda _, request: server.answer(request), replies.append)
+        if end[:1] == b"=":
             return _decode(replies[-1])
-        raise ToolRefusal(reply[1:].decode())
+        raise ToolRefusal(end[1:].decode())
     except Ended:
         if not child.is_late:
             status = child.process.returncode

@@ -33,10 +33,12 @@ class Shell:
     def __init__(self, texts: Mapping[str, Callable[[], Monocontext]], *, seconds: float = _COMMAND_SECONDS) -> None:
         if importlib.util.find_spec("bashkit") is None:
             raise MonocontextError(f"the shell is missing: {install_line('shell')}")
-        self._folders, self._open, self._seconds = list(texts), list(texts.values()), seconds
+        self._folders = list(texts)
+        self._open_text = list(texts.values())
+        self._seconds = seconds
         self._lock = threading.Lock()
         self._child: Child | None = None
-        self._opened: dict[int, tuple[Monocontext, ReaderServer]] = {}  # the texts that the process has used
+        self._used: dict[int, tuple[Monocontext, ReaderServer]] = {}  # the texts in use, by the number of their folder
 
     def bash(self, command: str) -> ToolReply[Output]:
         """Run a command line in a sandboxed bash whose files are the documents of texts of any size: ls, find, cat,
@@ -62,9 +64,9 @@ class Shell:
         Raises `ToolRefusal` if the process of the shell was killed or died.
         """
         with self._lock:
-            changed = [index for index, (text, _) in self._opened.items() if self._open[index]() is not text]
-            for index in changed:
-                del self._opened[index]
+            changed = [number for number, (text, _) in self._used.items() if self._open_text[number]() is not text]
+            for number in changed:
+                del self._used[number]
             request = {
                 "command": command, "folders": self._folders, "changed": changed, "seconds": self._seconds,
                 "most_bytes": most_bytes,
@@ -85,13 +87,14 @@ class Shell:
         if self._child is not None:
             self._child.close()
         self._child = None
-        self._opened.clear()
+        self._used.clear()
 
-    def _answer(self, index: int, request: bytes) -> bytes:
-        if index not in self._opened:
-            text = self._open[index]()
-            self._opened[index] = text, text.serve()
-        return self._opened[index][1].answer(request)
+    def _answer(self, number: int, request: bytes) -> bytes:
+        if number not in self._used:
+            text = self._open_text[number]()
+            self._used[number] = text, text.serve()
+        _, server = self._used[number]
+        return server.answer(request)
 
 
 def folder_of(name: str, used: Container[str] = ()) -> str:

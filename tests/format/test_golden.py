@@ -101,7 +101,7 @@ def test_words_are_counted_as_ever(tmp_path: Path) -> None:
     add_filters(tmp_path / "copy")
     with Monocontext.open(tmp_path / "copy") as context:
         for word, frames in {"東京": [2, 1, 1, 1], "rotating": [12, 11, 11, 0], "absent": [6, 0, 0, 0]}.items():
-            holding = [context.span.holding(FrequencyQuery((word,), level)) for level in range(4)]
+            holding = [context.span.all_candidates(FrequencyQuery((word,), level)) for level in range(4)]
             assert [candidates.frame_count for candidates in holding if candidates is not None] == frames
 
 

@@ -25,7 +25,7 @@ from monocontext.stores.protocol import Store
 from monocontext.text_tools import search_process
 from monocontext.text_tools.arguments import check_arguments
 from monocontext.text_tools.outputs import Range
-from monocontext.text_tools.replies import MAX_REPLY_BYTES, fit_error, list_reply, search_reply, slice_reply
+from monocontext.text_tools.replies import MAX_REPLY_BYTES, fit_error, list_reply, search_replies, slice_reply
 from rlm import ScriptedLM
 from rlm.calls.budget import Budget
 from rlm.cli.context_argument import UsageError
@@ -166,6 +166,8 @@ def test_arguments_are_taken_in_other_forms(tools: Tools) -> None:
     for given, start in (({"start": 5}, 5), ({"start": " -7"}, -7), ({"start": 5.0}, 5)):
         found = check_arguments("context_slice", tools.context_slice, given | {"context": "5", "stop": None})
         assert (found["start"], type(found["start"]), found["context"], found["stop"]) == (start, int, "5", None)
+    ask = make_ask_tools(Served({}), {})["ask"]
+    assert check_arguments("ask", ask, {"query": "x", "max_dollars": "1" * 120})["max_dollars"] == float("1" * 120)
     for yes in ("true", "True", "1", 1, True, "yes"):
         assert check_arguments("context_search", tools.context_search, {"pattern": "x", "fixed": yes})["fixed"] is True
     for given in ({"command": "P", "key": "k", "value": '{"a": [1]}', "ttl": "1h"}, {"command": "P", "ttl": 5}):
@@ -248,13 +250,11 @@ def test_a_search_that_takes_long_says_how_far_it_came(tmp_path: Path) -> None:
     ticks = iter(range(0, 10_000, 30))
     with Monocontext.open(tmp_path) as context:
         options: dict[str, Any] = {"ignore_case": False, "fixed": False, "max_hits": 5, "clock": lambda: next(ticks)}
-        reply = search_reply(context, "absent", start=7, stop=len(text), **options)
-        at = 7 + (16 << 20)
-        assert (
-            reply == f"[cut: no lines match so far, of {len(text)} characters; next range: start={at} stop={len(text)}]"
-        )
-        ends = search_reply(context, "absent", start=at, stop=len(text), **{**options, "clock": lambda: 0.0})
-    assert ends == f"[no lines match; characters {at} to {len(text)} of {len(text)} are searched]"
+        *_, reply = search_replies(context, "absent", start=7, stop=len(text), **options)
+        at, size = 7 + (16 << 20), len(text)
+        assert reply == f"[cut: no lines match so far, of {size} characters; next range: start={at} stop={size}]"
+        *_, end = search_replies(context, "absent", start=at, stop=size, **{**options, "clock": lambda: 0.0})
+    assert end == f"[no lines match; characters {at} to {len(text)} of {len(text)} are searched]"
 
 
 @pytest.mark.slow

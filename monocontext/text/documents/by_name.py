@@ -13,8 +13,8 @@ from monocontext.text.source import Span, StoredSource
 
 Text = TypeVar("Text")
 
-_SHOWN = 3  # the most names in a repr
-_SEARCHED = 100_000  # above this many documents, an error suggests no similar names
+_NAMES_IN_REPR = 3
+_MOST_SEARCHED_NAMES = 100_000  # above this many documents, an error suggests no similar names
 _MOST_GAP = 1 << 16
 """Documents are read together if the text between them has at most as many characters as they have, plus these."""
 
@@ -163,8 +163,9 @@ class Documents(Mapping[str, Text]):
         """The number of documents and the first names (at most 1 GET)."""
         if not self.count:
             return "<no documents>"
-        first = ", ".join(map(repr, islice(self, _SHOWN)))
-        return f"<{len(self):,} document{'s' * (len(self) > 1)}: {first}{', ...' if len(self) > _SHOWN else ''}>"
+        first = ", ".join(map(repr, islice(self, _NAMES_IN_REPR)))
+        more = ", ..." if len(self) > _NAMES_IN_REPR else ""
+        return f"<{len(self):,} document{'s' * (len(self) > 1)}: {first}{more}>"
 
 
 class UnknownDocument(KeyError):
@@ -178,7 +179,7 @@ class UnknownDocument(KeyError):
     def __str__(self) -> str:
         name = self.args[0]
         near = ""
-        if isinstance(name, str) and self._documents.count <= _SEARCHED:
+        if isinstance(name, str) and self._documents.count <= _MOST_SEARCHED_NAMES:
             in_folder = next((document for document in self._documents if document.endswith(f"/{name}")), None)
             near = f": did you mean {in_folder}?" if in_folder else suggestion(name, self._documents)
         return f"no document {name!r}{near}"

@@ -17,7 +17,7 @@ from monocontext.text.lazy_kinds import LazyContext, LazyItems, LazyMapping
 
 _SHOWN_NAMES = 5  # the most names in a description for a model
 _NAME_CHARACTERS = 60  # the longest name there
-_TOGETHER = 1 << 20  # a loop reads documents together until they have this many characters
+_GROUP_CHARACTERS = 1 << 20  # a loop reads documents in groups of at most this many characters
 
 
 class _Shape(LazyContext, Sized):
@@ -32,22 +32,10 @@ class _Shape(LazyContext, Sized):
     url: Any = property(attrgetter("text.url"))
     generation: Any = property(attrgetter("text.generation"))
     stats: Any = property(attrgetter("text.stats"))
-
-    def thinking(self) -> Any:
-        """A context manager to enter while you wait for a model; see `Monocontext.thinking`."""
-        return self.text.thinking()
-
-    def reads_since(self, mark: int | None = None) -> Any:
-        """See `Monocontext.reads_since`; ranges count in the whole text."""
-        return self.text.reads_since(mark)
-
-    def handed_since(self, mark: int | None = None) -> Any:
-        """See `Monocontext.handed_since`; ranges count in the whole text."""
-        return self.text.handed_since(mark)
-
-    def repl_namespace(self) -> Any:
-        """See `Monocontext.repl_namespace`."""
-        return self.text.repl_namespace()
+    thinking: Any = property(attrgetter("text.thinking"))
+    reads_since: Any = property(attrgetter("text.reads_since"))
+    handed_since: Any = property(attrgetter("text.handed_since"))
+    repl_namespace: Any = property(attrgetter("text.repl_namespace"))
 
     def serve(self) -> Any:
         """A server of this context alone, for a process that must not have its credentials; see `Monocontext.serve`."""
@@ -55,10 +43,9 @@ class _Shape(LazyContext, Sized):
 
     def describe(self) -> dict[str, str]:
         """A description for a model: `kind`, `sentence`, `access` (1 GET for the first names)."""
-        result = self.documents
-        first = islice((record.name for record in result.records()), _SHOWN_NAMES)
-        names = ", ".join(repr(name[:_NAME_CHARACTERS]) for name in first)
-        size = f"{result.table.text_bytes:,} bytes together, kept in storage and read where you look"
+        first = islice(self.documents.records(), _SHOWN_NAMES)
+        names = ", ".join(repr(record.name[:_NAME_CHARACTERS]) for record in first)
+        size = f"{self.documents.table.text_bytes:,} bytes together, kept in storage and read where you look"
         sentence = _SENTENCE[self._shape].format(count=len(self), size=size, names=names)
         return {"kind": f"lazy {self._shape}", "sentence": sentence, "access": _ACCESS[self._shape]}
 
@@ -108,17 +95,17 @@ class DocumentList(_Shape, LazyItems, Sequence[str]):
 
     def __iter__(self) -> Iterator[Any]:
         """The documents in order, read in groups of about a million characters."""
-        together: list[int] = []
-        size = 0
+        group: list[int] = []
+        characters = 0
         for number in self._numbers:
-            size += len(self.documents.table.document(number))
-            if size > min(_TOGETHER, self.text._limit):
-                yield from self.documents.read_all(together)
+            characters += len(self.documents.table.document(number))
+            if characters > min(_GROUP_CHARACTERS, self.text._limit):
+                yield from self.documents.read_all(group)
                 yield self.documents.read(number)
-                together, size = [], 0
+                group, characters = [], 0
             else:
-                together.append(number)
-        yield from self.documents.read_all(together)
+                group.append(number)
+        yield from self.documents.read_all(group)
 
     @overload
     def __getitem__(self, key: SupportsIndex) -> str: ...
@@ -127,10 +114,10 @@ class DocumentList(_Shape, LazyItems, Sequence[str]):
     def __getitem__(self, key: SupportsIndex | slice) -> Any:
         """A document as a `str` (above the limit a view), or a real list of documents (above the limit a lazy one)."""
         if isinstance(key, slice):
-            numbers, size = self._numbers[key], 0
+            numbers, characters = self._numbers[key], 0
             for number in numbers:
-                size += len(self.documents.table.document(number))
-                if size > self.text._limit:
+                characters += len(self.documents.table.document(number))
+                if characters > self.text._limit:
                     return DocumentList(self.text, self.documents, numbers)
             return self.documents.read_all(numbers)
         if not hasattr(key, "__index__"):

@@ -25,8 +25,7 @@ __all__ = ["NamespacePatch"]
 
 
 class NamespacePatch:
-    """A patch for one namespace. If code there changes one of the modules (`json.loads = mine`), no other namespace
-    sees the change."""
+    """A patch for one namespace. Code there that changes a module (`json.loads = mine`) changes it for no other one."""
 
     def __init__(self) -> None:
         self.names: dict[str, Any] = {

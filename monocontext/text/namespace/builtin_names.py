@@ -102,7 +102,9 @@ class _TypeName(_ClassName):
         if len(values) != 1 or options:
             return type(*values, **options)
         kind = type(stand_in(values[0]))
-        return STR if kind is str else TYPE if kind is type or kind in (_StrName, _TypeName) else kind
+        if kind is str:
+            return STR
+        return TYPE if kind in (type, _StrName, _TypeName) else kind
 
     def __getitem__(self, kind: Any) -> Any:
         return type[kind]

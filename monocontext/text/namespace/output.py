@@ -25,27 +25,28 @@ def print_values(*values: Any, sep: Any = None, end: Any = None, file: Any = Non
             if number < len(values) - 1:
                 file.write(" " if sep is None else sep)
         values = ()
-    print(*(_shorten(value, PRINT_CHARACTERS) for value in values), sep=sep, end=end, file=file, flush=flush)
+    print(*map(_shorten, values), sep=sep, end=end, file=file, flush=flush)
 
 
-def _shorten(value: Any, limit: int) -> Any:
+def _shorten(value: Any) -> Any:
     if isinstance(value, StrLike):
-        head, omitted = value.span.read(0, min(limit, len(value))), len(value) - limit
-        more = f"\n[{omitted:,} more characters omitted; slice it to see more: [{limit}:{2 * limit}]]"
-        return f"{head}{more if omitted > 0 else ''}"
+        head = value.span.read(0, min(PRINT_CHARACTERS, len(value)))
+        omitted, following = len(value) - len(head), f"[{len(head)}:{2 * len(head)}]"
+        return f"{head}\n[{omitted:,} more characters omitted; slice it to see more: {following}]" if omitted else head
     if isinstance(value, LazyMapping):
-        return f"{{{_shorten_items((f'{key!r}: {item!r}' for key, item in value.items()), limit)}}}"
-    return f"[{_shorten_items(map(repr, value), limit)}]" if isinstance(value, LazyItems) else value
+        return f"{{{_shorten_items(f'{key!r}: {item!r}' for key, item in value.items())}}}"
+    return f"[{_shorten_items(map(repr, value))}]" if isinstance(value, LazyItems) else value
 
 
-def _shorten_items(items: Iterable[str], limit: int) -> str:
+def _shorten_items(items: Iterable[str]) -> str:
     """The first items, joined. The others are not counted, since that can take a whole pass."""
     parts: list[str] = []
+    room = PRINT_CHARACTERS
     for item in items:
-        if limit < 0:
+        if room < 0:
             return ", ".join([*parts, "... the rest is omitted; take an item or a slice to see more"])
-        parts.append(item[:limit])
-        limit -= len(item)
+        parts.append(item[:room])
+        room -= len(item)
     return ", ".join(parts)
 
 

@@ -14,8 +14,7 @@ from monocontext.text.splitting import Blocks
 
 
 class LazyMatches(LazyList):
-    """The list of `findall`, or with `is_split` that of `split`, which also has the text between the matches. Computed
-    in a pass."""
+    """The list of `findall`, or with `is_split` that of `split`, which also has the text between the matches."""
 
     def __init__(
         self, plan: PatternPlan, span: Span, limit: int, recipe: tuple[Any, ...], start: int = 0, is_split: bool = False
@@ -32,24 +31,24 @@ class LazyMatches(LazyList):
         """
         may_be_empty = self._plan.least_width == 0
         items: list[Any] = []
-        location = start = begin
+        block_start = last_end = begin
         for match, base in scan(self._plan, self._span, self._limit, begin, len(self._span), narrow=True):
             low, high = base + match.start(), base + match.end()
             if low == high == begin > self._start:
                 continue
             if self._is_split:
-                in_window = start >= base
-                piece = match.string[start - base : match.start()] if in_window else self._span.read(start, low)
+                in_window = last_end >= base
+                piece = match.string[last_end - base : match.start()] if in_window else self._span.read(last_end, low)
                 items += [piece, *match.groups()]
             else:
                 items.append(match_item(match))
-            start = high
-            is_full = len(items) >= ITEMS_PER_CHECKPOINT or start - location >= CHECKPOINT_CHARACTERS
-            if is_full and start > location and (low == high) == may_be_empty:
-                yield items, start - begin
-                items, location = [], start
+            last_end = high
+            is_full = len(items) >= ITEMS_PER_CHECKPOINT or last_end - block_start >= CHECKPOINT_CHARACTERS
+            if is_full and last_end > block_start and (low == high) == may_be_empty:
+                yield items, last_end - begin
+                items, block_start = [], last_end
         if self._is_split:
-            items.append(self._span.read(start, len(self._span)))
+            items.append(self._span.read(last_end, len(self._span)))
         yield items, len(self._span) - begin
 
     def _size_of(self, items: Sequence[Any]) -> int:

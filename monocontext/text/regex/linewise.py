@@ -84,8 +84,7 @@ class Linewise:
             offset = max(match.end(), match.start() + 1)
 
     def hits(self, window: Window, low: int, high: int) -> Iterator[LineMatch]:
-        r"""The lines with a match in positions [low, high) of a window's data, which must be whole lines with their
-        `\n`."""
+        r"""The lines with a match in positions [low, high) of a window's data: whole lines, with their `\n`."""
         searches = self._anchor_searches(window.data)
         if searches is not None and all(find(data, needle, low, high) < 0 for data, needle in searches):
             return iter(())

@@ -17,8 +17,8 @@ from monocontext.text.regex import syntax
 from monocontext.text.regex.literals import literals_of
 from monocontext.text.regex.syntax import Node, Tree, opcode
 
-BOUND = 1 << 16  # the most characters that a match of a bounded pattern reaches: windows overlap by as many
-RUN = 1 << 12
+MOST_REACH = 1 << 16  # the most characters that a match of a bounded pattern reaches: windows overlap by as many
+RUN_CHARACTERS = 1 << 12
 r"""If each block of this many characters has one that ends a repeat of one character class (`.+`, `\s*`, `[^"]*`), the
 repeat matches fewer than twice as many characters. In most text each block has one."""
 
@@ -30,13 +30,13 @@ class PatternPlan:
     real: re.Pattern[str]
     least_width: int = 0
     """The fewest characters of a match."""
-    left: int = 1
+    reach_back: int = 1
     """The most characters before the start of a match that the engine reads. At least 1, since the engine would take
     the edge of a window for the beginning of the text."""
     reach: int | None = None
-    """The most characters from the start of a match on that the engine reads; None if they are more than `BOUND`."""
+    """The most characters from the start of a match on that the engine reads; None for more than `MOST_REACH`."""
     run_stops: tuple[re.Pattern[str], ...] = ()
-    """For each unbounded repeat, a pattern of what ends it. `reach` holds where that is never far (`RUN`)."""
+    r"""For each unbounded repeat a pattern of what ends it, `\S` for `\s*`. `reach` holds where these are near."""
     within_line: bool = False
     """Whether no match and no look-around crosses a newline."""
     sees_one_line: bool = False
@@ -45,8 +45,8 @@ class PatternPlan:
     """The literals that every match has, for search filters; None if unknown."""
     literal: str = ""
     """A literal, with its case, that the window of every match contains; empty if unknown."""
-    near: Literal | None = None
-    """A literal, with its case, that every match has within `BOUND` characters of its start; None if unknown."""
+    near_literal: Literal | None = None
+    """A literal, with its case, that every match has within `MOST_REACH` characters of its start; None if unknown."""
     is_literal: bool = False
     """Whether every match is `literal` itself."""
     parts: tuple[PatternPlan, ...] = ()
@@ -57,42 +57,44 @@ class PatternPlan:
         """Whether the pattern can run on less than the whole text."""
         return self.reach is not None or self.within_line or bool(self.parts)
 
-    def decided(self, window: str, start: int) -> int:
-        """The position in a window before which matches are decided: a match that begins between `start` and there does
-        not depend on text after the window. `start` if no match is decided.
+    def first_undecided(self, window: str, start: int) -> int:
+        """The first position in a window, from `start` on, at which a match may depend on text after the window.
 
         The last character of the window stands for the next one of the text, whatever that is.
         """
         if self.parts:
-            return self._decided_parts(window, start)
+            return self._first_undecided_of_parts(window, start)
         if self.within_line and (newline := window.rfind("\n", start, len(window) - 1)) >= 0:
             return newline + 1
         stop = start if self.reach is None else len(window) - 1 - self.reach
         if stop > start and self._has_short_runs(window, stop):
             return stop
-        if self.near is None:
+        if self.near_literal is None:
             return start
-        location = window.find(self.near.text, start)  # if there is none, it may begin where too few characters follow
-        return max(start, (location if location >= 0 else len(window) - len(self.near.text)) - self.near.latest)
+        literal = self.near_literal.text
+        location = window.find(literal, start)
+        if location < 0:
+            location = len(window) - len(literal)  # it may begin where too few characters follow
+        return max(start, location - self.near_literal.latest)
 
     def _has_short_runs(self, window: str, start: int) -> bool:
-        """Whether the engine reads at most `reach` characters from `start` on, for matches that begin before it."""
-        blocks = range(start, len(window) - RUN, RUN)
-        return all(stop.search(window, block, block + RUN) for stop in self.run_stops for block in blocks)
+        """Whether `reach` holds for matches that begin before `start`: after it, each block ends every repeat."""
+        blocks = range(start, len(window) - RUN_CHARACTERS, RUN_CHARACTERS)
+        return all(stop.search(window, block, block + RUN_CHARACTERS) for stop in self.run_stops for block in blocks)
 
-    def _decided_parts(self, window: str, start: int) -> int:
-        """`decided` for a pattern in parts: after each part `re` takes the nearest match of the next part. So if each
-        part has a decided match, `re` looks no further than these matches."""
+    def _first_undecided_of_parts(self, window: str, start: int) -> int:
+        """`first_undecided` for a pattern in parts: after each part `re` takes the nearest match of the next part. So
+        if each part has a decided match, `re` looks no further than these matches."""
         head, *others = self.parts
         match = head.real.search(window, start)
-        decided = head.decided(window, start)
-        if match is None or match.start() >= decided:
-            return decided
+        undecided = head.first_undecided(window, start)
+        if match is None or match.start() >= undecided:
+            return undecided
         first = match.start()
         for part in others:
             stop = match.end()
             match = part.real.search(window, stop)
-            if match is None or match.start() >= part.decided(window, stop):
+            if match is None or match.start() >= part.first_undecided(window, stop):
                 return first
         return first + 1
 
@@ -113,7 +115,7 @@ def _plan_tree(real: re.Pattern[str], tree: Tree) -> PatternPlan:
     """Plan a pattern, or a part of one, by its tree."""
     nodes = list(syntax.walk(tree, tree.state.flags))
     opcodes = {op for (op, _), _ in nodes}
-    looks_behind = (value[1] for (op, value), _ in nodes if op in (opcode.ASSERT, opcode.ASSERT_NOT) and value[0] < 0)
+    look_behinds = (value[1] for (op, value), _ in nodes if op in (opcode.ASSERT, opcode.ASSERT_NOT) and value[0] < 0)
     boundaries = {value for (op, value), _ in nodes if op is opcode.AT}
     within_line = not any(_may_match_newline(op, value, tree.state, flags) for (op, value), flags in nodes)
     reach = _reach(tree, tree.state, tree.state.flags) + 2  # `$` looks at two characters
@@ -121,18 +123,18 @@ def _plan_tree(real: re.Pattern[str], tree: Tree) -> PatternPlan:
     runs = {(repr(node), flags): _run_stop(node[1][2], flags) for node, flags in nodes if syntax.is_unbounded(*node)}
     query = literals_of(tree)
     literal = longest_literal(query)
-    near = longest_literal(query, BOUND)
+    near = longest_literal(query, MOST_REACH)
     result = PatternPlan(
         real=real,
         least_width=tree.getwidth()[0],
-        left=1 + sum(body.getwidth()[1] for body in looks_behind),
-        reach=reach if reach <= BOUND else None,
+        reach_back=1 + sum(body.getwidth()[1] for body in look_behinds),
+        reach=reach if reach <= MOST_REACH else None,
         run_stops=tuple(stop for stop in runs.values() if stop is not None),
         within_line=within_line,
         sees_one_line=within_line and boundaries <= {opcode.AT_BOUNDARY},
         query=query,
         literal=literal.text if literal and not literal.flags else "",
-        near=near if near and not near.flags else None,
+        near_literal=near if near and not near.flags else None,
         is_literal=opcodes == {opcode.LITERAL} and not tree.state.flags & re.I,
     )
     if result.streams or opcodes & {opcode.GROUPREF, opcode.GROUPREF_EXISTS}:
@@ -145,9 +147,9 @@ def _parts(tree: Tree) -> tuple[PatternPlan, ...]:
     repeat, if a part does not stream, or if the first part may match the empty string."""
     state = tree.state
     parts: list[list[Node]] = [[]]
-    for op, value in _flat(tree):
+    for op, value in _without_groups(tree):
         is_any = op is opcode.MIN_REPEAT and list(value[2]) == [(opcode.ANY, None)] and state.flags & re.S
-        if is_any and value[0] <= BOUND and syntax.is_unbounded(op, value):
+        if is_any and value[0] <= MOST_REACH and syntax.is_unbounded(op, value):
             parts[-1] += list(value[2]) * value[0]  # the characters that `.+?` takes at least
             parts.append([])
         else:
@@ -160,22 +162,22 @@ def _parts(tree: Tree) -> tuple[PatternPlan, ...]:
     return tuple(plans) if all(plan.streams for plan in plans) else ()
 
 
-def _flat(nodes: Iterable[Node]) -> Iterator[Node]:
-    """A sequence of nodes with the contents of groups in place of the groups."""
+def _without_groups(nodes: Iterable[Node]) -> Iterator[Node]:
+    """The nodes, with the contents of each group in its place."""
     for op, value in nodes:
         if op is opcode.SUBPATTERN and not value[1] and not value[2]:
-            yield from _flat(value[3])
+            yield from _without_groups(value[3])
         else:
             yield op, value
 
 
 def _reach(nodes: Iterable[Node], state: Any, flags: int) -> int:
-    """The most characters that the engine reads from the start of a match on, if repeats are short (`RUN`)."""
+    """The most characters that the engine reads from the start of a match on, if runs are short (`run_stops`)."""
     total = 0
     for op, value in nodes:
         inner = [_reach(body, state, syntax.inner_flags(op, value, flags)) for body in syntax.bodies(value)]
         if syntax.is_unbounded(op, value) and _run_stop(value[2], flags) is not None:
-            total += 2 * RUN
+            total += 2 * RUN_CHARACTERS
         elif op in syntax.REPEATS:
             total += inner[0] * int(value[1])
         else:
@@ -184,7 +186,7 @@ def _reach(nodes: Iterable[Node], state: Any, flags: int) -> int:
 
 
 def _run_stop(body: Tree, flags: int) -> re.Pattern[str] | None:
-    """A pattern of the characters that end a repeat of `body`; None unless `body` is one character of a class."""
+    """A pattern of the character that ends a repeat of `body`, such as `[^a]` for `a*`; None if none is known."""
     if len(body) != 1 or body[0][0] not in syntax.CHARACTERS:
         return None
     stop = syntax.compile_nodes([(opcode.ASSERT_NOT, (1, body)), syntax.ANY_CHARACTER], body.state, flags)

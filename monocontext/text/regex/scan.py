@@ -1,8 +1,8 @@
 r"""Find the matches of a pattern in a text that is read piece by piece. They equal those of `re` on the whole text.
 
 `re` searches a *window*, which grows piece by piece until its first characters are *decided*: no match that begins
-there depends on text after the window (`PatternPlan.decided`). These matches are yielded, and the window moves on. A
-pattern of which nothing is decided before the end needs a window of the whole text, which must be within the limit.
+there depends on text after the window (`PatternPlan.first_undecided`). These are yielded, and the window moves on. A
+pattern that is undecided up to the end needs a window of the whole text, which must be within the limit.
 
 A window also has the characters before these that the engine looks at, so its edge is never taken for the beginning.
 """
@@ -43,7 +43,7 @@ def scan(plan: PatternPlan, span: Span, limit: int, pos: int, end: int, *, narro
         raise _too_large(plan, pos, limit)
     only = candidates.with_neighbours(plan.within_line) if candidates is not None else None
     eager = not narrow or not plan.streams
-    pieces = span.windows(max(0, pos - plan.left), end, eager=eager, only=only, is_search=not eager)
+    pieces = span.windows(max(0, pos - plan.reach_back), end, eager=eager, only=only, is_search=not eager)
     window = _GrowingWindow(plan, span, limit, end, pieces)
     if candidates is None:
         yield from window.matches(pos, end)
@@ -52,7 +52,7 @@ def scan(plan: PatternPlan, span: Span, limit: int, pos: int, end: int, *, narro
     for region in candidates.regions():
         candidates.count_looked_at(region.frame_count)
         start, stop = region.start - first, region.stop - first
-        if region.begins_line and plan.left == 1 and pos < start:
+        if region.begins_line and plan.reach_back == 1 and pos < start:
             window.skip_to_line(start)  # which needs no read of the frame before
         for match, base in window.matches(max(pos, start), stop):
             candidates.record_match(first + base + match.start())
@@ -71,7 +71,7 @@ def match_at(plan: PatternPlan, span: Span, limit: int, pos: int, end: int, *, f
     if not plan.streams and end - pos > limit:
         raise _too_large(plan, pos, limit)
     window = _GrowingWindow(plan, span, limit, end)
-    window.decide(pos)
+    window.grow_until_decided(pos)
     if full and window.stop < end:
         return None
     match = (plan.real.fullmatch if full else plan.real.match)(window.text, pos - window.start)
@@ -91,30 +91,29 @@ class _GrowingWindow:
         r"""Characters [`start`, `stop`). Before the end of the text, a `\n` in place of the next character follows."""
 
     def matches(self, pos: int, stop: int) -> Iterator[WindowMatch]:
-        """The matches that begin in [`pos`, `stop`), if those before have ended by `pos`; at the end of the text also
-        the empty one at `stop`."""
+        """The matches that begin in [`pos`, `stop`); at the end of the text also an empty one at `stop`."""
         plan = self._plan
         while pos < stop or pos == self._end:
-            decided = self.decide(pos)
+            undecided = self.grow_until_decided(pos)
             if find(self.text, plan.literal) >= 0:
                 for match in plan.real.finditer(self.text, pos - self.start):
-                    if self.start + match.start() >= decided:
+                    if self.start + match.start() >= undecided:
                         break
                     yield match, self.start
                     pos = self.start + match.end()
-            pos = max(pos, decided)
+            pos = max(pos, undecided)
 
-    def decide(self, pos: int) -> int:
-        """Grow until the matches that begin at `pos` are decided. Returns the character before which all are, beyond
-        the end of the text if it was reached. Raises `ContextTooLarge` for a window above the limit."""
+    def grow_until_decided(self, pos: int) -> int:
+        """Grow until a match at `pos` is decided. Returns the first character at which one is not, at the end of the
+        text the one after the end. Raises `ContextTooLarge` for a window above the limit."""
         plan = self._plan
-        first = max(0, pos - plan.left)
+        first = max(0, pos - plan.reach_back)
         if first > self.stop:
             self.text, self.start, self.stop = "", first, first
         while self.stop < self._end:
-            decided = self.start + plan.decided(self.text, pos - self.start)
-            if decided > pos:
-                return decided
+            undecided = self.start + plan.first_undecided(self.text, pos - self.start)
+            if undecided > pos:
+                return undecided
             if self.stop - pos > max(self._limit, LEAST_LIMIT):
                 raise _too_large(plan, pos, self._limit)
             self._grow(first, max(self.stop - first, FIRST_READ))

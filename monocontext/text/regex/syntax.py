@@ -12,7 +12,7 @@ from typing import Any, cast
 
 try:
     from re import _compiler, _constants, _parser  # type: ignore[attr-defined]
-except ImportError:  # pragma: no cover  (a Python later than those that this was written for)
+except ImportError:  # pragma: no cover  (a later Python: `parse` returns None, and no other name is used)
     _compiler = _constants = _parser = cast("Any", None)
 
 opcode: Any = _constants
@@ -33,8 +33,7 @@ Tree = Any  # a sequence of nodes, with the flags and groups of its pattern as `
 
 
 def parse(pattern: re.Pattern[Any]) -> Tree | None:
-    """The tree of a pattern; None for a pattern of bytes, and on a Python that has no such parser or has opcodes that
-    are unknown here."""
+    """The tree of a pattern; None for one of bytes, and on a Python that lacks this parser or has other opcodes."""
     if _parser is None or not isinstance(pattern.pattern, str):
         return None
     with warnings.catch_warnings():

@@ -55,25 +55,22 @@ def _compile_pattern(pattern: Any, ignore_case: bool, fixed: bool) -> re.Pattern
 
 
 def grep(
-    span: Span, linewise: Linewise, limit: int, first: int, stop: int | None, max_hits: int | None
+    span: Span, linewise: Linewise, *, limit: int, first: int, stop: int | None, max_hits: int | None
 ) -> Iterator[Hit]:
     """The first `max_hits` hits among lines that begin at characters [first, stop) of a span.
 
     Raises `ContextTooLarge` for a hit in a line of more than `limit` characters. GETs are those of `Monocontext.grep`.
     """
-    lines, lines_before = _lines_from(span, first, stop)
-    search = _LinePass(lines, linewise, limit, lines.start - span.start, lines_before, is_bounded=max_hits is not None)
-    yield from islice(search.hits(), max_hits)
-
-
-def _lines_from(span: Span, first: int, stop: int | None) -> tuple[Span, int]:
-    """A span of the lines that begin in [first, stop), and the number of lines before it."""
-    lines_before = _line_after(span, first)
-    start = span.line_start(lines_before)
-    if stop is None:
-        return Span(span.source, span.start + start, span.stop), lines_before
-    end = span.line_start(_line_after(span, stop)) if stop > start else start
-    return span.between(start, end), lines_before
+    first_line = _line_after(span, first)
+    start = span.line_start(first_line)
+    end = len(span)
+    if stop is not None:
+        end = span.line_start(_line_after(span, stop)) if stop > start else start
+    lines = span.between(start, end)
+    line_pass = _LinePass(
+        lines, linewise, limit=limit, characters_before=start, lines_before=first_line, is_bounded=max_hits is not None
+    )
+    yield from islice(line_pass.hits(), max_hits)
 
 
 def _line_after(span: Span, character: int) -> int:
@@ -84,26 +81,27 @@ def _line_after(span: Span, character: int) -> int:
 class _Block:
     """A window and its lines. Offsets count characters of the span; positions index the window's data, maybe bytes."""
 
-    __slots__ = ("_lines", "data", "head", "newline", "start", "stop", "tail", "window")
+    __slots__ = ("_newlines_before_data", "data", "head", "newline", "start", "stop", "tail", "window")
 
-    def __init__(self, window: Window, shift: int, lines_before: int | None):
+    def __init__(self, window: Window, span_start: int, newlines_before: int | None):
+        """`newlines_before`: those of the source before the window; None if the window knows them."""
         data = self.data = window.data
         self.window = window
-        self.start = window.start - shift
-        self.stop = window.stop - shift
+        self.start = window.start - span_start
+        self.stop = window.stop - span_start
         self.newline: Any = "\n" if isinstance(data, str) else b"\n"
         self.head = data.find(self.newline) + 1
         """The position after the first newline; 0 if there is none."""
         self.tail = data.rfind(self.newline) + 1
         """The position after the last newline; 0 if there is none."""
-        self._lines = lines_before
+        self._newlines_before_data = newlines_before
 
-    def lines_before(self, position: int) -> int:
+    def newlines_before(self, position: int) -> int:
         """The number of newlines in the source before a position in the data."""
-        if self._lines is None:
-            self._lines = self.window.newlines_before
-        assert self._lines is not None
-        return self._lines + int(self.data.count(self.newline, 0, position))
+        if self._newlines_before_data is None:
+            self._newlines_before_data = self.window.newlines_before
+        assert self._newlines_before_data is not None
+        return self._newlines_before_data + int(self.data.count(self.newline, 0, position))
 
 
 @dataclass(slots=True)
@@ -140,9 +138,9 @@ class _LinePass:
     """
 
     def __init__(
-        self, span: Span, linewise: Linewise, limit: int, characters_before: int, lines_before: int, is_bounded: bool
+        self, span: Span, linewise: Linewise, *, limit: int, characters_before: int, lines_before: int, is_bounded: bool
     ):
-        """`characters_before`, `lines_before`: of the whole text before the span."""
+        """`characters_before`, `lines_before`: those before the span. `is_bounded`: only some hits are taken."""
         self._span = span
         self._linewise = linewise
         self._limit = limit
@@ -189,19 +187,19 @@ class _LinePass:
 
     def _blocks(self, windows: Iterator[Window]) -> Iterator[_Block]:
         """The windows that have text. A window of a derived text does not know its line, so the lines are counted."""
-        source, shift = self._span.source, self._span.start
+        span_start = self._span.start
         last: _Block | None = None
         for window in windows:
             if not window.data:
                 continue
             if window.newlines_before is not None:
-                yield _Block(window, shift, None)
+                yield _Block(window, span_start, None)
                 continue
-            if last is not None and last.stop + shift == window.start:
-                lines_before = last.lines_before(len(last.data))
+            if last is not None and last.stop + span_start == window.start:
+                newlines_before = last.newlines_before(len(last.data))
             else:
-                lines_before = source.line_of(window.start)
-            last = _Block(window, shift, lines_before)
+                newlines_before = self._span.source.line_of(window.start)
+            last = _Block(window, span_start, newlines_before)
             yield last
 
     def _search_block(self, block: _Block) -> Iterator[Hit]:
@@ -213,18 +211,18 @@ class _LinePass:
         if block.tail > low:
             first_number: int | None = None  # the number of the first line in this part
             # This loop repeats `_hit` inline, since a frequent word has millions of hits.
-            shift, limit, candidates = self._span.start, self._limit, self._candidates
-            for start, lines_before, line, match in self._linewise.hits(block.window, low, block.tail):
+            span_start, limit, candidates = self._span.start, self._limit, self._candidates
+            for source_start, lines_before, line, match in self._linewise.hits(block.window, low, block.tail):
                 if first_number is None:
-                    first_number = self._number(block, low)
+                    first_number = self._line_number(block, low)
                 number = first_number + lines_before
-                column = match.start()
+                start, column = source_start - span_start, match.start()
                 if len(line) > limit:
-                    self._check_size(len(line), number, start - shift + column)
+                    self._check_size(len(line), number, start + column)
                 if candidates is not None:
-                    candidates.record_match(start + column)
-                self._span.log_received(start - shift, start - shift + len(line))
-                yield new_hit((self._characters_before + start - shift + column, self._first_number + number, line))
+                    candidates.record_match(source_start + column)
+                self._span.log_received(start, start + len(line))
+                yield new_hit((self._characters_before + start + column, self._first_number + number, line))
         first = max(low, block.tail)
         if first < len(data):
             self._open_line = _OpenLine(block, first, [data[first:]], len(data) - first)
@@ -248,7 +246,7 @@ class _LinePass:
         line = (data if isinstance(data, str) else str(data, "utf-8")).removesuffix("\n")
         if match := self._linewise.search(line):
             start = open_line.block.window.character(open_line.position) - self._span.start
-            yield self._hit(start, self._number(open_line.block, open_line.position), line, match.start())
+            yield self._hit(start, self._line_number(open_line.block, open_line.position), line, match.start())
 
     def _region_at(self, start: int) -> Region | None:
         """The first region that begins at or after `start`. Earlier ones are dropped, since windows come in order."""
@@ -264,7 +262,7 @@ class _LinePass:
         """Search a line as a stream, found by its number (GETs: those of the frames at its ends, and of its text)."""
         span = self._span
         self._open_line = None
-        number = self._number(block, position)
+        number = self._line_number(block, position)
         start = span.line_start(number)
         self._next_line = span.line_start(number + 1)
         if self._next_line - start <= LONG_LINE:
@@ -273,19 +271,19 @@ class _LinePass:
                 yield self._hit(start, number, line, match.start())
             return
         stop = self._next_line - (span.read(self._next_line - 1, self._next_line) == "\n")
-        results = [_match_start(plan, span.between(start, stop), self._limit) for plan in self._linewise.plans]
-        offset = min((item for item in results if item is not None), default=None)
+        starts = [_match_start(plan, span.between(start, stop), self._limit) for plan in self._linewise.plans]
+        offset = min((first for first in starts if first is not None), default=None)
         if offset is not None:
             self._check_size(stop - start, number, start + offset)
             yield self._hit(start, number, span.read(start, stop), offset)
 
     @cached_property
-    def _lines_before(self) -> int:
+    def _newlines_before_span(self) -> int:
         return self._span.lines_before
 
-    def _number(self, block: _Block, position: int) -> int:
-        """The number of the line at a position."""
-        return block.lines_before(position) - self._lines_before
+    def _line_number(self, block: _Block, position: int) -> int:
+        """The number of the line at a position of a block."""
+        return block.newlines_before(position) - self._newlines_before_span
 
     def _hit(self, start: int, number: int, line: str, column: int) -> Hit:
         """The hit in a line that begins at `start`, whose first match begins at character `column` of the line."""

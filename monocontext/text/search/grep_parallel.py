@@ -47,7 +47,7 @@ def _search_part(text: Any, patterns: list[Any], max_hits: int | None, part: Par
 
 def _split_into_parts(span: Span, linewise: Linewise, first: int, stop: int | None) -> Iterator[Part]:
     """The adjacent parts of characters [first, stop), in order."""
-    if cuts := span.filter_borders(first, stop):
+    if cuts := span.filter_borders(first, stop):  # of a huge text: each worker looks up other filters
         return zip([first, *cuts], [*cuts, stop], strict=True)
     candidates = span.candidates(linewise.query, first, stop, within_line=True)
     if candidates is None:
@@ -55,9 +55,9 @@ def _split_into_parts(span: Span, linewise: Linewise, first: int, stop: int | No
         cuts = list(range(first + PART_CHARACTERS, size, PART_CHARACTERS))
     else:
         cuts, frames = [], 0
-        for (low, high), region in zip(candidates.runs, candidates.regions(), strict=True):
+        for region in candidates.regions():
             if frames >= PART_FRAMES:
                 cuts.append(region.start - span.start)
                 frames = 0
-            frames += high - low
+            frames += region.frame_count
     return zip([first, *cuts], [*cuts, stop], strict=True)

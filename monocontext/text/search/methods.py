@@ -68,16 +68,16 @@ class Searchable(StrLike):
         linewise = compile_query(pattern, ignore_case=ignore_case, fixed=fixed)
         if max_hits is not None:
             max_hits = check_int("max_hits", max_hits, 0)
-        first, last = 0, None
+        first, end = 0, None  # None is the end of the text
         if start is not None or stop is not None:
-            first, end, _ = slice(start, stop).indices(len(self))
-            last = max(first, end) if end < len(self) else None
+            first, last, _ = slice(start, stop).indices(len(self))
+            end = max(first, last) if last < len(self) else None
         if executor is not None:
             from monocontext.text.search.grep_parallel import grep_parts
 
-            hits = grep_parts(self, linewise, first, last, max_hits, executor)
+            hits = grep_parts(self, linewise, first, end, max_hits, executor)
         else:
-            hits = grep(self.span, linewise, self._limit, first, last, max_hits)
+            hits = grep(self.span, linewise, limit=self._limit, first=first, stop=end, max_hits=max_hits)
         return GrepHits(hits, self._own_documents)
 
     @validate_options()

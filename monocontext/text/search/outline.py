@@ -90,31 +90,28 @@ def outline(span: Span, documents: Documents[Any] | None) -> Outline:
     headings: list[Heading] = []
     kinds: list[str] = []
     samples = list(_samples(span))
-    for start, before, sample in samples:
-        text = sample[:_SAMPLE_CHARACTERS]
-        kind, starts = find_headings(text, start == 0, HEADINGS)
+    for sample in samples:
+        text = sample.text[:_SAMPLE_CHARACTERS]
+        kind, starts = find_headings(text, sample.start == 0, HEADINGS)
         kinds += [kind] if kind else []
         for heading_kind, offset in starts:
+            before = sample.newlines_before
             line = None if before is None else before + text.count("\n", 0, offset) + 1
             row = text[offset : offset + LINE_CHARACTERS].partition("\n")[0].rstrip()
-            headings.append(Heading(start + offset, line, heading_kind, row))
+            headings.append(Heading(sample.start + offset, line, heading_kind, row))
     last = samples[-1] if samples else _Sample(0, 0, "")
+    lines: int | None = None
+    if last.newlines_before is not None:
+        lines = last.newlines_before + last.text.count("\n") + (last.text[-1:] not in ("", "\n"))
     return Outline(
         characters=len(span),
-        lines=_lines(last),
+        lines=lines,
         documents=count,
         names=names,
         kinds=tuple(sorted(set(kinds), key=lambda kind: (-kinds.count(kind), kind))),
         places=len(samples),
         headings=tuple(headings),
     )
-
-
-def _lines(last: _Sample) -> int | None:
-    """The number of lines of a text whose last piece is `last`; None if unknown."""
-    if last.newlines_before is None:
-        return None
-    return last.newlines_before + last.text.count("\n") + (last.text[-1:] not in ("", "\n"))
 
 
 def _samples(span: Span) -> Iterator[_Sample]:

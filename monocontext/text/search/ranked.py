@@ -1,9 +1,8 @@
 """Find the passages of a text that best match some words, best first: `Monocontext.search`.
 
 Search filters tell which frames may hold which words, and how rare each word is. The frames in which rare words occur
-often are read first, in waves. Reading ends when no unread frame can hold one of the best passages, or when the budget
-is spent. A search whose budget cannot decide ends with the first wave that does not raise the lowest score among the
-best.
+often are read first, in waves. Reading ends when no unread frame can hold one of the best passages, when the budget is
+spent, or, if it cannot suffice, with a wave that does not raise the lowest score among the best.
 """
 
 from __future__ import annotations
@@ -82,8 +81,9 @@ class _Search:
         unread_frames = self._read_frames() or self._read_elsewhere()
         passages = Passages()
         for score, start, stop, document in self._best.in_order():
-            line, text = self._span.line_of(start) + 1, self._span.read(start, stop)
-            passages.append(Passage(start, stop, line, document.name if document else None, score, text))
+            line = self._span.line_of(start) + 1
+            name = document.name if document else None
+            passages.append(Passage(start, stop, line, name, score, self._span.read(start, stop)))
             passages[-1].document_line = line - document.first_line if document else None
         if unread_frames:
             passages.note = f"the budget ended before {unread_frames:,} frames: max_bytes= and max_seconds= allow more"
@@ -114,19 +114,21 @@ class _Search:
         """Read frames in waves until no unread one can hold one of the best passages. Returns how many still might when
         the budget ends, or cannot decide."""
         order = self._frames.reading_order(self._scorer.weights)
-        numbers, highest = self._frames.numbers[order], self._scorer.highest(self._frames.levels[:, order])
-        is_vain = False
+        numbers = self._frames.numbers[order]
+        highest = self._scorer.highest(self._frames.levels[:, order])
+        was_in_vain = False
         while len(unread := np.flatnonzero(highest > self._best.lowest_score)):
             affordable = max(self._left_bytes // RAW_FRAME_BYTES, 1)
-            if self._is_spent or (is_vain and len(unread) > affordable):
+            if self._is_spent or (was_in_vain and len(unread) > affordable):
                 return len(unread)
             wave = unread[highest[unread] >= _ALIKE * highest.max()][: min(WAVE_FRAMES, affordable)]
-            lowest, candidates = self._best.lowest_score, copy(self._frames.known[0])  # to locate other frames
+            lowest_before = self._best.lowest_score
+            candidates = copy(self._frames.known[0])  # which can locate any frame
             candidates.runs = [(number, number + 1) for number in sorted(numbers[wave].tolist())]
             for window in self._span.windows(eager=True, only=candidates):
                 self._score_window(window)
             highest[wave] = 0.0  # they have no further passage
-            is_vain = len(wave) == WAVE_FRAMES and 0 < self._best.lowest_score <= lowest
+            was_in_vain = len(wave) == WAVE_FRAMES and 0 < self._best.lowest_score <= lowest_before
         return 0
 
     def _read_elsewhere(self) -> int:
@@ -154,7 +156,7 @@ class _Search:
         if scorer.highest(may_hold[:, np.newaxis])[0] <= best.lowest_score:
             return
         text = str(utf8, "utf-8", "surrogatepass")
-        before = span.read(start - 1, start) if start and scorer.begins(text) else ""
+        before = span.read(start - 1, start) if start and scorer.begins_with_term(text) else ""
         offset = start - len(before)  # the character of the span at which `before` begins
         edges = best.documents.edges(start, stop) if best.documents is not None else ()
         cuts = cut_passages(before + text, sorted({edge - offset for edge in (start, *edges, stop)}))

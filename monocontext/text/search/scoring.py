@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from monocontext.engine.scan import find
 from monocontext.text.search.terms import Terms
 
-PASSAGE_CHARACTERS = 640
-"""The most characters of a passage."""
+PASSAGE_CHARACTERS = 640  # the most characters of a passage
 _PASSAGE = re.compile(
     rf"(?s:.{{1,{PASSAGE_CHARACTERS}}}+\Z|.{{0,{PASSAGE_CHARACTERS - 1}}}\n|.{{{PASSAGE_CHARACTERS}}})"
 )
@@ -56,21 +55,22 @@ class Scorer:
         self._terms = (*terms.scoring, *terms.without)
         self.crosses_lines = any(" " in term.text for term in self._terms)
         """Whether a term may go on in the next line."""
-        self.reach = 32 + 2 * max(len(term.text) for term in self._terms)
+        self.reach = 2 * max(len(term.text) for term in self._terms) + 32  # with room for an ending, or for spaces
         """The characters after a text in which a term that begins in it may end."""
 
     def may_hold(self, utf8: bytes) -> Flags:
         """For each term, whether a text may hold it. Much faster than a search for the term."""
         return np.array([find(utf8, term.needle) >= 0 for term in self._terms])
 
-    def begins(self, text: str) -> bool:
+    def begins_with_term(self, text: str) -> bool:
         """Whether a term matches at the first character of a text."""
         return any(term.pattern.match(text) for term in self._terms)
 
     def highest(self, levels: Counts | Flags) -> Floats:
         """An upper bound of each passage's score. `levels[term, passage]` is 0 where the term cannot occur."""
         held = levels[: len(self.weights)] > 0
-        return self._sum(held * _MOST_COUNTED, np.where(held & (held.sum(0) > 1), 0.0, np.inf))
+        has_neighbour = held & (held.sum(0) > 1)
+        return self._sum(held * _MOST_COUNTED, np.where(has_neighbour, 0.0, np.inf))
 
     def score(self, text: str, cuts: Sequence[int], may_hold: Flags) -> Floats:
         """The scores of the passages between `cuts`; 0 for passages that lack a phrase, or have an excluded term.
@@ -95,9 +95,9 @@ class Scorer:
         shape = len(starts), len(cuts)  # the last column is for terms that begin after the passages
         occurrences, gaps = np.zeros(shape, np.intp), np.full(shape, np.inf)
         np.add.at(occurrences, (terms, columns), 1)
-        [before] = np.nonzero((terms[1:] != terms[:-1]) & (columns[1:] == columns[:-1]))
-        for neighbour in (before, before + 1):
-            np.minimum.at(gaps, (terms[neighbour], columns[neighbour]), np.diff(offsets)[before])
+        [firsts] = np.nonzero((terms[1:] != terms[:-1]) & (columns[1:] == columns[:-1]))  # the first of two neighbours
+        for neighbours in (firsts, firsts + 1):
+            np.minimum.at(gaps, (terms[neighbours], columns[neighbours]), np.diff(offsets)[firsts])
         return occurrences[:, :-1], gaps[:, :-1]
 
     def _sum(self, occurrences: Counts, gaps: Floats) -> Floats:

@@ -16,10 +16,8 @@ from monocontext.text.source import Span
 
 _PASSAGES = np.array((0, 1.3, 4, 11, 30, 120))
 """How many passages of a frame hold a term of each level: means over 64 MB each of code, prose and logs."""
-_SHARE_OF_UNKNOWN = 0.02
-"""The assumed share of passages that hold a term, if the filters do not tell its frames."""
-_GAINS = np.array((0, 0, *np.log2(LEVELS)))
-"""What the occurrences of a term add to the rank of a frame, by the term's level there."""
+_SHARE_OF_UNKNOWN = 0.02  # the assumed share of passages that hold a term, if filters do not tell its frames
+_GAINS = np.array((0, 0, *np.log2(LEVELS)))  # what the occurrences of a term add to the rank of a frame, by level
 _PRESENCE = 4
 """What a term of weight 1 adds to the rank of a frame: as much as 2 ** 4 occurrences of a term. Of 2, 3, 4 and 6, 3 and
 4 found the most of the best passages in 5 % of 1 GB of prose, for the 12 queries of docs/benchmarks.md."""
@@ -30,23 +28,23 @@ class TermFrames:
 
     def __init__(self, span: Span, terms: Sequence[Term]):
         """Ask the filters of a text (GETs: their rows, in 1 to 3 waves)."""
-        queries = [_queries(term) for term in terms]
-        span.holding(All(tuple(chain.from_iterable(queries))))  # requests all rows at once
-        answers = [[span.holding(query) for query in of_term] for of_term in queries]
-        self.known = [may_hold for may_hold, *_ in answers if may_hold is not None]
+        frequent = [_frequency_queries(term) for term in terms]
+        span.all_candidates(All((*(term.query for term in terms), *chain.from_iterable(frequent))))  # all rows at once
+        answers = [span.all_candidates(term.query) for term in terms]
+        self.known = [candidates for candidates in answers if candidates is not None]
         """The frames of each term that filters know."""
-        self.numbers = np.unique(np.concatenate([_numbers(may_hold) for may_hold, *_ in answers]))
+        self.numbers = np.unique(np.concatenate([_numbers(candidates) for candidates in answers]))
         """The frames that may hold a known term, in the order of the text."""
-        self.is_known = np.array([may_hold is not None for may_hold, *_ in answers])
+        self.is_known = np.array([candidates is not None for candidates in answers])
         """For each term, whether filters tell its frames: not those of a word of two letters or a very common one."""
         self.levels: Counts = np.ones((len(terms), len(self.numbers)), np.intp)
         """By term and frame: 0 if the term is not there, 1 if it may be, 2 if it may be there at least `LEVELS[0]`
         times, 3 if at least `LEVELS[1]` times, and so on."""
-        for levels, (may_hold, *often) in zip(self.levels, answers, strict=True):
-            if may_hold is not None:
-                levels[:] = np.isin(self.numbers, _numbers(may_hold))
-                for level, answer in enumerate(often, 2):
-                    levels[(levels > 0) & np.isin(self.numbers, _numbers(answer))] = level
+        for levels, candidates, queries in zip(self.levels, answers, frequent, strict=True):
+            if candidates is not None:
+                levels[~np.isin(self.numbers, _numbers(candidates))] = 0
+                for level, query in enumerate(queries, 2):
+                    levels[(levels > 0) & np.isin(self.numbers, _numbers(span.all_candidates(query)))] = level
 
     def weigh(self, passages: float) -> Floats:
         """The estimated weights of the terms in a text of `passages` passages."""
@@ -55,14 +53,14 @@ class TermFrames:
 
     def reading_order(self, weights: Floats) -> Counts:
         """The indices of the frames, first those with heavy terms, or in which terms occur often."""
-        promise = _PRESENCE * weights[:, np.newaxis] * (self.levels > 0) + _GAINS[self.levels]
-        return np.argsort(-promise.sum(0), kind="stable")
+        ranks = _PRESENCE * weights[:, np.newaxis] * (self.levels > 0) + _GAINS[self.levels]
+        return np.argsort(-ranks.sum(0), kind="stable")
 
 
-def _queries(term: Term) -> list[Query]:
-    """The queries for frames with a term, and, if filters count it, with `LEVELS[0]` of it or more, and so on."""
+def _frequency_queries(term: Term) -> list[Query]:
+    """For each of `LEVELS`, the query for frames with a term at least so often; empty if filters do not count it."""
     levels = range(len(LEVELS)) if term.words else ()
-    return [term.query, *(All((term.query, FrequencyQuery(term.words, level))) for level in levels)]
+    return [All((term.query, FrequencyQuery(term.words, level))) for level in levels]
 
 
 def _numbers(candidates: Candidates | None) -> Counts:

@@ -28,12 +28,10 @@ _SPACELESS = (
 """The letters of scripts without spaces: Thai, Lao, Burmese, Khmer, Japanese and Chinese."""
 _LETTER = r"(?=\w)[\0-\u0dff\u1e00-\u1fff]"
 """The pattern of a letter, digit or underscore that continues a word. Those of Asian scripts do not: Chinese follows a
-Latin word without a space, and a Korean particle its word. (`re` compiles a small set fast: 0.1 ms; the others: 2 ms.)
-"""
+Latin word without a space, and a Korean particle its word."""
 _ENDING = "(?:es|ed|er|or|ing|ion)?s?"
 """The pattern of the endings of an English word that search filters leave out, without a single e."""
-_MOST_SPACES = 100
-"""The most spaces of a phrase that crosses the end of a frame, for search filters to find it."""
+_MOST_SPACES = 100  # the most spaces of a phrase that crosses the end of a frame, for search filters to find it
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +69,8 @@ class Terms:
 
 def parse(query: str) -> Terms:
     """Parse a query. Raises `ValueError` for one without a word or phrase to look for, or with `doc:` and no name."""
-    words, common_words = dict[str, Term](), dict[str, Term]()
-    phrases, without, documents = list[Term](), list[Term](), list[str]()
+    tokens, excluded, documents = list[str](), list[str](), list[str]()
+    phrases, without = list[Term](), list[Term]()
     for match in _PARTS.finditer(query):
         is_excluded = match["minus"] is not None
         if match["glob"] is not None:
@@ -80,20 +78,19 @@ def parse(query: str) -> Terms:
                 raise ValueError(f"a query names documents as doc:src/*.py, not as {match[0]}")
             documents.append(match["glob"])
         elif match["phrase"] is not None:
-            if tokens := match["phrase"].split():
-                (without if is_excluded else phrases).append(_phrase(tokens))
+            if words := match["phrase"].split():
+                (without if is_excluded else phrases).append(_phrase(words))
         else:
-            for token in re.findall(r"\w+", normalize("NFC", match["word"])):
-                if is_excluded:  # where its script has no spaces, as a whole: not each pair
-                    without += [_phrase([token])] if re.search(f"[{_SPACELESS}]", token) else _terms_of(token)
-                else:
-                    group = common_words if token.lower() in STOP_WORDS else words
-                    group |= {term.pattern.pattern: term for term in _terms_of(token)}
+            (excluded if is_excluded else tokens).extend(re.findall(r"\w+", normalize("NFC", match["word"])))
+    for token in excluded:  # where its script has no spaces, it is excluded as a whole: not each pair
+        without += [_phrase([token])] if re.search(f"[{_SPACELESS}]", token) else _terms_of(token)
+    words = [token for token in tokens if token.lower() not in STOP_WORDS]
     if not words and not phrases:
-        words = common_words
+        words = tokens
     if not words and not phrases:
         raise ValueError("a query needs a word or a quoted phrase to look for")
-    return Terms((*phrases, *words.values()), len(phrases), tuple(without), tuple(documents))
+    terms = {term.pattern.pattern: term for token in words for term in _terms_of(token)}  # each once
+    return Terms((*phrases, *terms.values()), len(phrases), tuple(without), tuple(documents))
 
 
 def _terms_of(token: str) -> list[Term]:
@@ -110,7 +107,8 @@ def _terms_of(token: str) -> list[Term]:
 
 def _word(token: str) -> Term:
     """The term of a word: an English one with its other forms."""
-    bare, lower = _bare(token), str(lower_ascii(token), "utf-8")
+    bare = _bare(token)
+    lower = str(lower_ascii(token), "utf-8")
     is_english = bare.isascii() and bare.isalpha()
     stem, tails = _stem(lower) if is_english else (lower, ("",))
     ending = f"(?:{'|'.join(tails)}){_ENDING}" if is_english else ""
@@ -121,27 +119,29 @@ def _word(token: str) -> Term:
 
 
 def _stem(word: str) -> tuple[str, tuple[str, ...]]:
-    """The stem with which all forms of an English word begin, and what may follow it before an ending."""
+    """The stem with which all forms of an English word begin, and the tails that may follow it before an ending:
+    `cit` and (`y`, `i`, `ie`) for `city` and `cities`."""
     stem = str(stem_of(word.encode()), "utf-8")
     ending = word[len(stem) :]
-    if word.endswith("ss"):  # class
+    if word.endswith("ss"):  # the s of `class` is no ending
         return word, ("",)
-    if len(stem) < 4 and ending not in ("", "s", "e", "es"):  # string, error
+    if len(stem) < 4 and ending not in ("", "s", "e", "es"):  # nor is the ing of `string`, the or of `error`
         stem, ending = word.removesuffix("s"), ""
     last = stem[-1]
-    if (last == "y" or (last == "i" and ending)) and len(stem) > 3:  # city: cities
+    if (last == "y" or (last == "i" and ending)) and len(stem) > 3:  # city, cities
         return stem[:-1], ("y", "i", "ie")
-    if stem[-2:] == 2 * last and last not in "aeioulsz":  # running: run
+    if stem[-2:] == 2 * last and last not in "aeioulsz":  # running, run
         return stem[:-1], ("", last)
-    if ending not in ("", "s"):  # rotated: rotate
+    if ending not in ("", "s"):  # rotated, rotate
         return stem, ("", "e")
-    return stem, ("", last) if re.fullmatch(r"[a-z]*[aeiou][b-df-hj-np-tvz]", stem) else ("",)  # run: running
+    doubles = re.fullmatch(r"[a-z]*[aeiou][b-df-hj-np-tvz]", stem)  # run, running
+    return stem, ("", last) if doubles else ("",)
 
 
 def _phrase(tokens: list[str]) -> Term:
     """The term of a phrase. Search filters are asked for its longest word."""
     longest = max(range(len(tokens)), key=lambda number: len(tokens[number].encode()))
-    latest = 2 * len("".join(tokens[:longest])) + _MOST_SPACES if longest else 0
+    latest = len("".join(tokens[:longest])) + _MOST_SPACES if longest else 0
     literal = Literal(tokens[longest], re.IGNORECASE, latest=latest)
     pattern = r"\s+".join(map(_pattern, tokens))
     return Term(" ".join(tokens), re.compile(pattern), literal, _counted([tokens[longest]]))

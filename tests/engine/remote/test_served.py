@@ -153,7 +153,7 @@ def test_sizes_that_are_none_are_refused(sizes: object, stored: Monocontext) -> 
 
 def test_what_is_too_large_to_ask_is_not_asked(served: Monocontext) -> None:
     query = AnyOf(tuple(Literal(f"{number:0800}") for number in range(1400)))
-    assert served.span.holding(query) is None
+    assert served.span.all_candidates(query) is None
 
 
 def test_errors_are_the_same_errors() -> None:

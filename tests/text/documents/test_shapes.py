@@ -12,7 +12,7 @@ import pytest
 
 from monocontext import Monocontext, documents, publish
 from monocontext.stores.memory import MemoryStore, forget
-from monocontext.text.documents import DocumentDict, DocumentList
+from monocontext.text.documents.shapes import DocumentDict, DocumentList
 
 NAMED = {"a.md": "nothing here", "b.md": "the 'password' is hunter2\n", "c.md": "x" * 300 + " hunter2", "d.md": ""}
 TEXTS = list(NAMED.values())

@@ -36,16 +36,16 @@ def alarm(seconds: float) -> Iterator[None]:
 
 
 @contextmanager
-def windows(size: int, bound: int = plan.BOUND) -> Iterator[None]:
+def windows(size: int, bound: int = plan.MOST_REACH) -> Iterator[None]:
     """Let a first read have this many characters, and let patterns that reach further than `bound` not stream by it."""
-    before = scan.FIRST_READ, plan.BOUND, plan.RUN
-    scan.FIRST_READ, plan.BOUND = size, bound
-    plan.RUN = 1 + size % 9 if size < 1000 else plan.RUN
+    before = scan.FIRST_READ, plan.MOST_REACH, plan.RUN_CHARACTERS
+    scan.FIRST_READ, plan.MOST_REACH = size, bound
+    plan.RUN_CHARACTERS = 1 + size % 9 if size < 1000 else plan.RUN_CHARACTERS
     regex.purge()
     try:
         yield
     finally:
-        scan.FIRST_READ, plan.BOUND, plan.RUN = before
+        scan.FIRST_READ, plan.MOST_REACH, plan.RUN_CHARACTERS = before
         regex.purge()
 
 
