@@ -40,7 +40,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _measure(size: int, samples: int) -> dict[str, dict[str, float]]:
-    """The least of each figure by way, since others use this machine too."""
+    """The least of each figure by way: other programs on this machine can only raise it."""
     with _make_server(size) as server:
         measure = partial(run_client, client.__file__, endpoint=server.endpoint)
         runs_by_way = in_turns(client.WAYS, samples, lambda way: measure(way, "ctx", NEEDLE))

@@ -59,7 +59,7 @@ class ReplyRefused(LLMError):
 
 
 class BudgetSpent(LLMError):
-    """A call was not made, or was broken off, since a limit of the run is reached or the run was cancelled."""
+    """A call was not made, or was cut short, since a limit of the run was reached or the run was cancelled."""
 
     def __init__(self, message: str = "", *, reason: str = "budget") -> None:
         super().__init__(message)

@@ -261,7 +261,7 @@ class Loop:
         return replace(step, notice=notice, reason=self._gateway.spent, claims=())
 
     def _take_forced_answer(self, step: Step, parsed: ParsedReply) -> Step:
-        """The step of the call that demands an answer, with the answer of its code, else of its words."""
+        """End `step`, whose call demanded an answer, with the answer that its code gives, or else its words."""
         cells = self._run_blocks(parsed.blocks) if answers_by_code(parsed) else []
         answer = cells[-1].result.final_answer if cells else None
         if answer is None:

@@ -44,7 +44,7 @@ class Text:
         return self.frames * len(self.filler)
 
     def plant(self, place: float, *lines: str) -> None:
-        """Replace lines at `place`, a share of the whole."""
+        """Replace the lines from `place` on, a fraction of the text from 0 to 1, with `lines`."""
         self._store = None
         start = int(place * (self.characters - 1)) // self.width * self.width
         for number, line in enumerate(lines):

@@ -262,7 +262,7 @@ def send_gets(name: str, length: int, count: int, threads: int) -> dict[str, Any
 
         def send(start: int) -> None:
             if len(way.view(start, start + length)) != length:
-                raise AssertionError(f"{name}: a GET returned another number of bytes than {length}")
+                raise AssertionError(f"{name}: a GET of {length:,} bytes returned another number of bytes")
 
         list(pool.map(send, starts[: 4 * threads]))
         began = time.process_time()

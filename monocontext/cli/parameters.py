@@ -99,7 +99,7 @@ def _check_order(url: str, other: str) -> None:
 
 
 def _click_parameter(parameter: Parameter, default: Any) -> click.Parameter:
-    """Make the option or argument of click for a parameter of a function."""
+    """The click option or argument for a parameter of a function."""
     kind, declaration = get_args(parameter.annotation)
     kind = next((arg for arg in get_args(kind) if arg is not NoneType), kind) if NoneType in get_args(kind) else kind
     is_list = get_origin(kind) is list

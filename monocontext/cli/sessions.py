@@ -69,7 +69,7 @@ def show(
         archived, session_id = archive.find(session, project)
         turns = [item for item in archived.turns(session_id) if turn is None or item.n == turn]
     if turn is not None and not turns:
-        raise MonocontextError(f"no turn {turn} in session {session_id}: show it without --turn")
+        raise MonocontextError(f"no turn {turn} in session {session_id}: omit --turn to show all turns")
     if as_json:
         for entry in turns:
             print(json.dumps(entry.to_dict()))

@@ -126,7 +126,7 @@ def update(
     sources, url, options = writing.split_places(places, s3)
     for name in sources:
         if Path(name).expanduser().is_dir():
-            raise click.BadParameter(f"{name!r} is no file of JSON lines: `monocontext sync` takes folders")
+            raise click.BadParameter(f"{name!r} is a folder, not a file of JSON lines: use `monocontext sync`")
     with writing.usage_errors():
         read = partial(read_json_lines, text_field=text_field, name_field=name_field, encoding=encoding)
         rows = (row for name in sources for row in read(Path(name).expanduser()))

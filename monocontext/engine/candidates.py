@@ -85,7 +85,7 @@ class Candidates:
         return result
 
     def regions(self) -> Iterator[Region]:
-        """The runs of candidates as ranges of characters, in order (1 GET for each index page of their ends)."""
+        """Yield each run of candidates as a range of characters, in order (1 GET for each index page of its ends)."""
         for first, stop in self.runs:
             last = self._frame(stop - 1)
             follows_line = first == 0 or bool(self._frame(first - 1).flags & ENDS_LINE)

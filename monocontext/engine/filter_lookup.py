@@ -233,7 +233,7 @@ class _Section:
     parts: list[_Section] = field(default_factory=list)  # the sections that a directory of directories names
 
     def item(self, frames: int) -> FetchItem:
-        """The item to fetch for the directory of this section, in a text of so many frames."""
+        """The item to fetch for the directory of this section. `frames`: the number of frames of the text."""
         directory = self.directory
         assert directory is not None
 

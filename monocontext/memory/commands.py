@@ -86,7 +86,7 @@ def parse(parameters: Mapping[str, Any]) -> Command:
 
 
 def _parse_put(text: str, key: str | None, parameters: Mapping[str, Any]) -> Command:
-    """A put, with its key and value both in the parameters, or both in the text of the command."""
+    """Parse a put. Its key and value are both parameters, or are both in the text of the command."""
     ttl = _parse_ttl(parameters.get("ttl"))
     value = parameters.get("value")
     is_ambiguous = False

@@ -182,7 +182,7 @@ class StoreBase:
 
 
 class StoreWrapper(StoreBase):
-    """Passes every verb on to the store below, `store`. Subclasses change some."""
+    """Passes every verb on to the store below, `store`. Subclasses override some."""
 
     _prefix = ""  # what is put before each key
 

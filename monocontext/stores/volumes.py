@@ -1,4 +1,4 @@
-"""Make, list and remove volumes: named folders of plain files, each a prefix below one place."""
+"""Make, list and remove volumes: named folders of plain files, each a prefix below one URL."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def is_volume_name(word: str) -> bool:
 
 
 class Volumes:
-    """The volumes below a place. A volume exists if `create` made it, or if it has a file."""
+    """The volumes below a URL. A volume exists if `create` made it, or if it has a file."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

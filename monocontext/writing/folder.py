@@ -105,7 +105,7 @@ class Folder:
                 if error.errno:
                     error.filename = path  # its own path is only the last part
                 raise
-            raise AccessDenied(f"{path}: it or a folder above it is no longer what was listed: try again") from None
+            raise AccessDenied(f"{path}: it or a folder above it was replaced since it was listed: try again") from None
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
             raise FileNotFoundError(errno.ENOENT, "no longer a regular file", path)

@@ -69,7 +69,7 @@ def publish(
 def _check_order(sources: object, url: Place) -> None:
     """Raise `InvalidUrl` if the arguments seem to be swapped: `url` has several lines, or the text is only a URL."""
     if isinstance(url, str) and "\n" in url:
-        raise InvalidUrl(f"the URL is a text of several lines ({url[:40]!r}): the order is (text, url)")
+        raise InvalidUrl(f"a URL must be one line, not {url[:40]!r}...: the order is (text, url)")
     if isinstance(sources, str) and re.fullmatch(r"(s3|gs|az|abfs|memory|file)://\S+", sources):
         raise InvalidUrl(f"the text is only a URL ({sources!r}): the order is (text, url)")
 

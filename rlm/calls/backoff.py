@@ -14,7 +14,7 @@ _random = SystemRandom()
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Waits that grow exponentially, with full jitter: calls of a batch that failed together are retried apart."""
+    """Waits that grow exponentially, with full jitter, so that calls that failed together are not retried together."""
 
     retries: int = 5  # tries after the first one
     first_seconds: float = 1.0  # the longest first wait; each later one may take twice as long

@@ -277,7 +277,7 @@ class Gateway:
         """Raise BudgetSpent, in a call in progress, when the run has been stopped or its time is up."""
         if self._stop_reason or self.seconds_left() <= 0:
             reason = self._stop_reason or "max_seconds"
-            raise BudgetSpent(f"the call was broken off: {describe_end(reason)}", reason=reason)
+            raise BudgetSpent(f"the call was cancelled: {describe_end(reason)}", reason=reason)
 
     def _write(self, journal: Journal, call: _Call, reply: Reply | None, *, error: str | None = None) -> None:
         """Journal a call that ends now. `reply`: what was paid for; None for a failed call that cost nothing."""

@@ -111,7 +111,7 @@ def _parse(body: bytes, target: CallTarget) -> Any:
             is_torn = exc.pos >= len(text.rstrip()) or exc.msg.startswith("Unterminated string")
     display = repr(read_text(text)[:_SHOWN_CHARACTERS])
     if text[0] == "<":
-        raise LLMError(f"{target}: a web page came in place of an answer: {display} ({WRONG_URL})")
+        raise LLMError(f"{target}: received a web page instead of an answer: {display} ({WRONG_URL})")
     if is_torn:
         raise LLMError(f"{target}: the answer ended in the middle: {display}", transient=True)
     raise LLMError(f"{target}: the answer is not JSON: {display} ({WRONG_URL})")

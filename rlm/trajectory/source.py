@@ -49,7 +49,7 @@ class Read:
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any]) -> Self:
-        """The range for the fields that `to_dict` returned."""
+        """The range whose `to_dict` returned these fields."""
         lines, names = row.get("lines"), {field.name for field in fields(cls)}
         values = {"document": None, **row, "lines": None if lines is None else tuple(lines)}
         return cls(**{name: value for name, value in values.items() if name in names})

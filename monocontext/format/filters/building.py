@@ -29,7 +29,7 @@ class Columns:
     """The columns of some frames of a text, in order. Feed frames, then `finish`, then `store`."""
 
     def __init__(self, overlap_bytes: int, least_frames: int):
-        """For fewer than `least_frames`, no column is computed or stored."""
+        """Fewer than `least_frames` frames get no columns."""
         self.overlap_bytes = overlap_bytes
         self.reach = overlap_bytes + GRAM_BYTES - 1
         """The number of folded bytes after a frame from which its column is computed."""

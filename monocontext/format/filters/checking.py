@@ -15,7 +15,7 @@ class Checker:
     """Checks the filters of a text. Feed it the frames in order, then `finish`; both yield problems, one line each."""
 
     def __init__(self, refs: tuple[FilterRef, ...], get: Callable[[str], bytes]):
-        """`get` reads an object (1 GET each, when the first frame of its filter comes)."""
+        """`get` reads an object by its key: that of each filter once, at the first frame of the filter (1 GET each)."""
         self._refs, self._get = refs, get
         self._runs = sorted((*run, number) for number, ref in enumerate(refs) for run in ref.runs)
         self._frames = TextAfter(max((ref.reach_bytes for ref in refs), default=0))

@@ -163,7 +163,7 @@ class Download:
         self.etag = etag = request.etag
         """The version that is read; `None` while it is unknown."""
         if etag is not None and not (etag.isascii() and etag.isprintable()):
-            raise ContextChanged(f"{self._url} cannot be the recorded version: its ETag {etag!r} is not valid")
+            raise ContextChanged(f"{self._url}: the recorded ETag {etag!r} is not valid, so its version cannot be read")
         self.refusals = 0
         """Throttling responses, such as 503; the client counts them."""
         self._total_bytes: int | None = None

@@ -112,7 +112,7 @@ def required_literals(pattern: str | re.Pattern[str], flags: int = 0) -> Query |
 
 
 def _plan_tree(real: re.Pattern[str], tree: Tree) -> PatternPlan:
-    """Plan a pattern, or a part of one, by its tree."""
+    """Plan a pattern, or a part of one, by its parse tree."""
     nodes = list(syntax.walk(tree, tree.state.flags))
     opcodes = {op for (op, _), _ in nodes}
     look_behinds = (value[1] for (op, value), _ in nodes if op in (opcode.ASSERT, opcode.ASSERT_NOT) and value[0] < 0)

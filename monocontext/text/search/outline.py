@@ -38,7 +38,7 @@ class Heading(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A description of a text, from a few places in it. Prints as at most 58 lines."""
+    """A description of a text, made from a few places in it. Its `str` has at most 58 lines."""
 
     characters: int
     """The length of the text."""

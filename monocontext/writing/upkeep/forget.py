@@ -101,7 +101,7 @@ def _wait_for_clock(store: Store, generation: int) -> None:
         if not committed or seconds_now(store, committed.now_seconds) > committed.modified_seconds:
             return
         time.sleep(_POLL_SECONDS)
-    raise StoreFailure("by the clock of the server, or of this machine, the commit lies ahead: correct the clock")
+    raise StoreFailure("the commit is in the future by the clock of the server or of this machine: correct the clock")
 
 
 def _leftovers(store: Store, root: Manifest) -> set[str]:

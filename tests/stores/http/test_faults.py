@@ -358,6 +358,6 @@ def test_a_redirect_does_not_lead_in_circles() -> None:
 
 def test_no_etag_ends_its_header() -> None:
     with ObjectServer(DATA) as server:
-        with pytest.raises(ContextChanged, match="cannot be the recorded version: its ETag"):
+        with pytest.raises(ContextChanged, match=r"the recorded ETag .* is not valid"):
             read(store_at(server), 'e1"\r\nx-evil: 1')
         assert server.asked == []

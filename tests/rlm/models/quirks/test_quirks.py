@@ -123,7 +123,7 @@ def test_a_run_out_of_time_ends_a_call_that_only_thinks(server: Server, models: 
         return events(sign, sign, STOP)
 
     server.sent = answer
-    with pytest.raises(BudgetSpent, match="broken off: max_seconds"):
+    with pytest.raises(BudgetSpent, match="cancelled: max_seconds"):
         gate.ask(models["chat"], ASK)
 
 
