@@ -95,8 +95,8 @@ class Served:
         """
         names = list(islice(self.names(), 2))
         if len(names) != 1:
-            places = " or ".join(self.contexts.values()) or "any URL of this server"
-            raise ToolRefusal("name a context: context_list lists them" if names else f"no text is stored at {places}")
+            urls = " or ".join(self.contexts.values()) or "any URL of this server"
+            raise ToolRefusal("name a context: context_list lists them" if names else f"no text is stored at {urls}")
         return names[0]
 
     def context(self, name: str, *, fresh: bool = False) -> Monocontext:

@@ -43,7 +43,7 @@ async def _relay(server: Server[Any]) -> None:
 class _Lines:
     """Yields the lines of stdin that hold messages, and answers the others itself, with errors."""
 
-    replies: _Replies
+    replies: _Replies  # set by `_relay` once the SDK has opened the stream to the client
 
     def __init__(self) -> None:
         self._file = os.fdopen(os.dup(0), "rb")
@@ -54,11 +54,11 @@ class _Lines:
     async def __aiter__(self) -> AsyncIterator[str]:
         while line := await run_sync(self._file.readline, abandon_on_cancel=True):
             refusal = refusal_of(line)
+            if refusal is not None or _is_request(line):
+                self.replies.due += 1
             if refusal is None:
-                self.replies.due += b'"id"' in line and b'"method"' in line
                 yield line.decode(errors="replace")
             else:
-                self.replies.due += 1
                 await self.replies.send(SessionMessage(refusal))
         # The SDK ends calls that are under way when the lines end, as they do after `echo REQUEST |`.
         with anyio.move_on_after(GRACE_SECONDS):
@@ -71,11 +71,12 @@ class _Replies:
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
-        self.due = 0
+        self.due = 0  # the number of replies that are not sent yet
 
     async def send(self, item: SessionMessage, /) -> None:
         await self._stream.send(item)
-        self.due -= isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError)
+        if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError):
+            self.due -= 1
 
     async def aclose(self) -> None:
         await self._stream.aclose()
@@ -85,6 +86,11 @@ class _Replies:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
+
+
+def _is_request(line: bytes) -> bool:
+    """Whether a line that `refusal_of` accepts is a request, which gets a reply."""
+    return bool(line.strip()) and {"id", "method"} <= json.loads(line.decode(errors="replace")).keys()
 
 
 def refusal_of(line: bytes) -> types.JSONRPCError | None:
@@ -97,8 +103,10 @@ def refusal_of(line: bytes) -> types.JSONRPCError | None:
         return _refuse(None, types.PARSE_ERROR, f"not JSON: {error}")
     if not isinstance(message, dict):
         return _refuse(None, types.INVALID_REQUEST, "a message must be a JSON object")
-    if ("method" in message and "id" not in message) or {"result", "error"} & message.keys():
-        return None  # a notification or a reply, which gets none
+    is_notification = "method" in message and "id" not in message
+    is_reply = not message.keys().isdisjoint({"result", "error"})
+    if is_notification or is_reply:
+        return None  # neither gets a reply
     identity = message.get("id")
     if type(identity) is not int and not (isinstance(identity, str) and is_unicode(identity)):
         return _refuse(None, types.INVALID_REQUEST, "the id of a request must be a string or an integer")

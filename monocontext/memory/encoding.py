@@ -123,9 +123,9 @@ def check_metadata(metadata: Mapping[str, str] | None) -> dict[str, str]:
     if not isinstance(pairs, Mapping) or not all(isinstance(item, str) for pair in pairs.items() for item in pair):
         raise InvalidEntry(f"metadata must be a mapping of str to str, not {pairs!r:.80}")
     result = dict(pairs)
-    size = len(json.dumps(result))
-    if size > MAX_METADATA_BYTES:
-        raise InvalidEntry(f"metadata must have at most {MAX_METADATA_BYTES:,} bytes as JSON, not {size:,}")
+    json_bytes = len(json.dumps(result))  # ASCII
+    if json_bytes > MAX_METADATA_BYTES:
+        raise InvalidEntry(f"metadata must have at most {MAX_METADATA_BYTES:,} bytes as JSON, not {json_bytes:,}")
     return result
 
 

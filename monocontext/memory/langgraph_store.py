@@ -97,7 +97,7 @@ class LangGraphStore(base.BaseStore):  # type: ignore[misc, unused-ignore]
         is returned, `offset + limit` at once)."""
         entries = self.memory.read_entries(_prefix(op.namespace_prefix), ahead=op.offset + op.limit)
         items = ((entry, base.SearchItem(**fields)) for entry in entries if (fields := _item_fields(entry)))
-        matches = (pair for pair in items if not op.filter or _passes(pair[1], op))
+        matches = ((entry, item) for entry, item in items if not op.filter or _passes(item, op))
         chosen = list(islice(matches, op.offset, op.offset + op.limit))
         for entry, _ in chosen if op.refresh_ttl else ():
             self._refresh(entry)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from functools import partial
 
 from cachetools import LRUCache
 
@@ -13,12 +12,13 @@ from monocontext.errors import ContextChanged, DamagedData, NotFound
 from monocontext.memory.encoding import FIRST_READ_BYTES, EntryHeader, decode_header
 from monocontext.memory.entry import Entry, round_to_clock
 from monocontext.memory.names import key_of
+from monocontext.records import replace
 from monocontext.stores.parallel import at_once
-from monocontext.stores.protocol import Blob, ObjectInfo, Store, innermost
+from monocontext.stores.protocol import ObjectInfo, Store, innermost
 
 MEMORY_REQUESTS = 16  # requests at once
-_MOST_TRIES = 100  # tries to read an entry that others keep writing
-_MOST_HEADERS = 20_000  # headers in memory, where they take some MB
+_MOST_TRIES = 100  # to read an entry that others keep replacing
+_MOST_HEADERS = 20_000  # that are remembered; they take some MB
 
 
 class Entries:
@@ -47,7 +47,8 @@ class Entries:
         value = header.value(blob.data, self.location(name))
         if header.ttl_seconds is not None and not blob.modified_seconds:
             return self._make_entry(self.store.head(name), header, value)  # this store sends no time with a GET
-        return self._make_entry(blob, header, value, name)
+        info = ObjectInfo(name, len(blob.data), blob.etag, blob.modified_seconds, blob.now_seconds)
+        return self._make_entry(info, header, value)
 
     def find(self, name: str) -> Entry | None:
         """The entry under a name, expired or not, without its value; None if there is none (1 HEAD, at most 1 GET).
@@ -68,13 +69,14 @@ class Entries:
         """Yield the entries under a prefix of names, expired or not, and errors of damaged entries (1 LIST per 1,000
         keys; 1 GET for each header that is not remembered)."""
         infos = self.infos(prefix)
-        now = self._clock_seconds(infos[0].now_seconds, infos[0].key) if infos else 0.0
-        return filter(None, at_once(partial(self._read_listed, now), infos, MEMORY_REQUESTS))
+        now_seconds = self._clock_seconds(infos[0]) if infos else 0.0
+        timed = [replace(info, now_seconds=now_seconds) for info in infos]  # so that all are judged at one time
+        return filter(None, at_once(self._read_listed, timed, MEMORY_REQUESTS))
 
-    def _read_listed(self, now: float, info: ObjectInfo) -> Entry | DamagedData | None:
+    def _read_listed(self, info: ObjectInfo) -> Entry | DamagedData | None:
         """The entry of a listed object, or the error if it is damaged; None if it was removed since."""
         try:
-            return self._make_entry(info, self._read_header(info), now=now)
+            return self._make_entry(info, self._read_header(info))
         except (NotFound, ContextChanged):
             return self.find(info.key)
         except DamagedData as error:
@@ -112,26 +114,19 @@ class Entries:
             raise DamagedData(f"{self.location(name)}: expected the key {key_of(name)!r}, found {header.key!r}")
         return header
 
-    def _make_entry(
-        self, answer: ObjectInfo | Blob, header: EntryHeader, value: str | None = None, name: str = "", now: float = 0.0
-    ) -> Entry:
-        """The entry in an answer of the store. `name` is for an answer without it, and `now` the store's time if it is
-        known. All times are of the store's clock, so that machines agree on what has expired."""
-        name = answer.key if isinstance(answer, ObjectInfo) else name
-        if header.ttl_seconds is not None:
-            now = now or self._clock_seconds(answer.now_seconds, name)
-        ttl_seconds, now_seconds = round_to_clock(
-            header.ttl_seconds, answer.modified_seconds, now or answer.now_seconds
-        )
+    def _make_entry(self, info: ObjectInfo, header: EntryHeader, value: str | None = None) -> Entry:
+        """The entry in an object. All times are of the store's clock, so that machines agree on what has expired."""
+        now_seconds = info.now_seconds if header.ttl_seconds is None else self._clock_seconds(info)
+        ttl_seconds, now_seconds = round_to_clock(header.ttl_seconds, info.modified_seconds, now_seconds)
         return Entry(
-            header.key, value, answer.etag, header.value_bytes, answer.modified_seconds, ttl_seconds, now_seconds,
+            header.key, value, info.etag, header.value_bytes, info.modified_seconds, ttl_seconds, now_seconds,
             header.metadata, header,
         )  # fmt: skip
 
-    def _clock_seconds(self, answered_seconds: float, name: str) -> float:
+    def _clock_seconds(self, info: ObjectInfo) -> float:
         """The store's time: from its answer, the file system or a listing (1 LIST), or else that of this machine."""
-        if answered_seconds:
-            return answered_seconds
+        if info.now_seconds:
+            return info.now_seconds
         if (seconds := innermost(self.store).now()) is not None:
             return seconds
-        return next((info.now_seconds for info in self.store.list(name) if info.now_seconds), 0.0) or time.time()
+        return next((item.now_seconds for item in self.store.list(info.key) if item.now_seconds), 0.0) or time.time()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import threading
@@ -159,9 +158,8 @@ class Project:
 
         `since` and `until`: only turns of that time; datetimes, seconds since 1970, or ISO 8601 (a date means the whole
         day). `sessions`: only the sessions with these ids. Cost: 1 LIST per 1,000 sessions, 2 GETs to open the text,
-        1 GET for each new session, and the requests of one `append`. With `since`, `until` or `sessions`, the text is
-        in memory, and costs 1 GET for each session, and without `sessions` the requests of `sessions()`. Raises
-        `NotFound` if the project has no session, or lacks one of `sessions`.
+        1 GET for each new session, and the requests of one `append`. With one of the three, the text is in memory, and
+        costs 1 GET for each session after the requests of `sessions()`. Raises `NotFound` if there is no session.
         """
         span = span_of(since, until)
         versions = self.versions() if sessions is None else {}
@@ -187,11 +185,11 @@ class Project:
     def _stored_text(self, versions: Mapping[str, str], options: TextOptions) -> ProjectText:
         """The text in the archive, updated to the sessions in `versions`; if the caller may not write, one in memory.
         Sessions that cannot be read are left out. Raises `NotFound` if none can be read."""
-        place, is_updated = _Below(self.store, f"{session_info.TEXTS}/{self._part}"), False
+        texts, is_updated = StoreWrapper(self.store, f"{session_info.TEXTS}/{self._part}/"), False
         for _ in range(_ATTEMPTS):
             text_versions: dict[str, Any] | None = None  # of the sessions in the text; None if there is no text
             try:
-                text = cast(ProjectText, ProjectText.open(place, **options))
+                text = cast(ProjectText, ProjectText.open(texts, **options))
                 text_versions = {name: text.documents.metadata(name).get("version") for name in text.documents}
                 if is_updated or text_versions == versions:
                     text.helpers = self.helpers()
@@ -201,13 +199,13 @@ class Project:
                 if is_updated:
                     raise
             try:
-                _update(place, text_versions, versions, self._load)
+                _update(texts, text_versions, versions, self._load)
                 is_updated = True
             except (AlreadyExists, NotFound):
                 continue  # another reader has just changed something: look again
             except AccessDenied:
                 return self._text_in_memory(_load_all(versions, self._load), options)
-        raise StoreFailure(f"{place.url}: others added sessions during {_ATTEMPTS} attempts: try again")
+        raise StoreFailure(f"{texts.url}: others added sessions during {_ATTEMPTS} attempts: try again")
 
     def helpers(self) -> dict[str, Callable[..., object]]:
         """The functions that list, read and search sessions, by name, for code that a model writes."""
@@ -345,26 +343,26 @@ def _turns_with(text: Monocontext, keyword: str) -> Iterator[Turn]:
                 yield turn
 
 
-def _update(place: _Below, before: Mapping[str, Any] | None, versions: Mapping[str, str], load: _Load) -> None:
-    """Update the text at `place` from the sessions `before` to those in `versions`; publish it if `before` is None.
+def _update(store: Store, before: Mapping[str, Any] | None, versions: Mapping[str, str], load: _Load) -> None:
+    """Update the text in `store` from the sessions `before` to those in `versions`; publish it if `before` is None.
     Documents are named by session ids, so a session that two readers add at once is in the text once."""
     known, roots = before or {}, list[Manifest]()
     changed = (name for name in versions if known.get(name) != versions[name])
     new_documents = _documents(_load_all(changed, load), versions)
     if before is not None:
-        roots += [update(place, batch) for batch in iter(lambda: list(islice(new_documents, _BATCH_SESSIONS)), [])]
+        roots += [update(store, batch) for batch in iter(lambda: list(islice(new_documents, _BATCH_SESSIONS)), [])]
     elif first := next(new_documents, None):
-        roots.append(publish(documents(chain([first], new_documents)), place))
+        roots.append(publish(documents(chain([first], new_documents)), store))
     if gone := [name for name in known if name not in versions]:
         try:
-            roots.append(delete(place, gone, forget=True))
+            roots.append(delete(store, gone, forget=True))
         except StoreFailure as error:
-            with Monocontext.open(place) as text:
+            with Monocontext.open(store) as text:
                 if not text.documents.keys().isdisjoint(gone):
                     raise
             warnings.warn(str(error), stacklevel=2)  # what others are adding right now may hold it too
     if any(root.generation % _GC_GENERATIONS == 0 for root in roots):
-        gc(place, older_than_seconds=3600.0)
+        gc(store, older_than_seconds=3600.0)
 
 
 def _load_all(session_ids: Iterable[str], load: _Load) -> Iterator[_Session]:
@@ -393,22 +391,3 @@ def _documents(sessions: Iterable[_Session], versions: Mapping[str, str]) -> Ite
             yield info.session_id, text.encode("utf-8", "replace").decode(), metadata
         except InvalidText as error:
             warnings.warn(f"left out: {info.session_id!a}: {error}", stacklevel=2)
-
-
-class _Below(StoreWrapper):
-    """The part of a store below a prefix, as a store."""
-
-    def __init__(self, store: Store, prefix: str) -> None:
-        super().__init__(store)
-        self._prefix = prefix + "/"
-
-    @property
-    def url(self) -> str:
-        return f"{self.store.url.rstrip('/')}/{self._prefix}".removesuffix("/")
-
-    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        for info in super().list(prefix):
-            yield dataclasses.replace(info, key=info.key.removeprefix(self._prefix))
-
-    def head(self, key: str) -> ObjectInfo:
-        return dataclasses.replace(super().head(key), key=key)

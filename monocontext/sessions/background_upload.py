@@ -1,7 +1,6 @@
 """Upload every session of a project that the archive lacks, in a process that a hook starts and does not wait for.
 
-The process compares the agent's own files with the archive. For an archive and a project, one process runs, one more
-may wait, and any other ends at once.
+It compares the agent's own files with the archive. For an archive and a project, one process runs and one may wait.
 """
 
 from __future__ import annotations

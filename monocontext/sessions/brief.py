@@ -22,8 +22,7 @@ _CUT = "[cut here; the rest is in the bucket]"
 
 
 def show_brief(hook_input: dict[str, object], options: dict[str, object], complain: Callable[[object], object]) -> None:
-    """Print the brief of the project that an agent starts in; after a compaction also where the session is archived.
-    The brief is read in a thread, since the timeouts of stores are longer than an agent should wait."""
+    """Print the brief of the project that an agent starts in; after a compaction also where the session is archived."""
     url, results = str(options["url"]), list[str | MonocontextError]()
     project = str(options.get("project") or project_of(str(hook_input.get("cwd") or os.getcwd())))
     names = ("endpoint", "region", "profile", "anonymous")
@@ -37,7 +36,7 @@ def show_brief(hook_input: dict[str, object], options: dict[str, object], compla
         except MonocontextError as error:
             results.append(error)
 
-    thread = threading.Thread(target=read, daemon=True)
+    thread = threading.Thread(target=read, daemon=True)  # the timeouts of stores are longer than an agent should wait
     thread.start()
     thread.join(_TIMEOUT_SECONDS)
     read_text = results[0] if results else StoreFailure(f"{url} did not answer within {_TIMEOUT_SECONDS:g} s")
@@ -53,8 +52,8 @@ def show_brief(hook_input: dict[str, object], options: dict[str, object], compla
 def hook_output(text: str, project: str, url: str, session: str = "") -> str:
     """The JSON that a SessionStart hook prints, with the lines of the brief `text` that fit in `HOOK_CHARACTERS`.
 
-    `session`: the id of a session that was compacted; the model is told where it can be read in full. The brief, which
-    others and their tools wrote, is fenced and marked as data. Raises `ValueError` if the project and URL are too long.
+    `session`: the id of a session that was compacted; the model is told where to read it. The brief, which others and
+    their tools wrote, is fenced and marked as data. Raises `ValueError` if the project and URL are too long.
     """
 
     def output(lines: list[str]) -> str:

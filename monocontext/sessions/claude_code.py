@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from monocontext.errors import InvalidText
-from monocontext.sessions.reader import SessionFile, SessionReader, TurnMaker, as_text, blocks_of, part, text_of, word
-from monocontext.sessions.records import Record, RecordLine, read_lines
+from monocontext.sessions.reader import SessionFile, SessionReader, TurnMaker, as_text, blocks_of, text_of
+from monocontext.sessions.records import Record, RecordLine, object_in, read_lines, string_in
 from monocontext.sessions.turn import Turn
 
-_NOT_A_PROMPT = re.compile(
+_NOT_A_PROMPT = re.compile(  # <command-name>/clear</command-name>, [Request interrupted by user]; not <b>
     r"\s*(<(local-command-stdout|session-start-hook|tick|goal|ide_opened_file|ide_selection|command-\w+)\b"
     r"|\[Request interrupted by user)"
 )
@@ -30,6 +30,7 @@ TOOL_OUTPUT = "tool-output"  # type of our record of an output in its own file; 
 _OUTPUT_FILE = re.compile(r"tool-results[/\\]+([\w.-]*\w)")
 _MOST_OUTPUT_BYTES = 32 << 20  # of a longer output only the beginning is kept
 _STUB_BYTES = 16 << 10  # a longer file is not a stub
+_SIDECHAIN = ("sidechain=yes",)  # marks of turns beside the main conversation
 
 
 def roots() -> list[Path]:
@@ -48,48 +49,49 @@ class _ClaudeTurns(TurnMaker):
         self._queued: set[str] = set()  # texts that the user wrote while the agent worked, and that it took up
 
     def _turns(self, record: Record) -> list[Turn]:
-        self.cwd = word(record, "cwd") or self.cwd
-        self.branch = word(record, "gitBranch") or self.branch
+        self.cwd = string_in(record, "cwd") or self.cwd
+        self.branch = string_in(record, "gitBranch") or self.branch
         self.began_in = self.began_in or self.cwd
-        turns = self._turns_of_kind(record)
-        if uuid := word(record, "uuid"):
+        turns = self._turns_by_type(record)
+        if uuid := string_in(record, "uuid"):
             parent = record.get("parentUuid")
-            before = self._turn_of.get(parent, 0) if isinstance(parent, str) else self.n
-            self._turn_of[uuid] = self.n if turns else before
+            before = self._turn_of.get(parent, 0) if isinstance(parent, str) else self.turn_count
+            self._turn_of[uuid] = self.turn_count if turns else before
             if not record.get("isSidechain"):
                 self._last = uuid
         return turns
 
-    def _turns_of_kind(self, record: Record) -> list[Turn]:
-        kind = record.get("type")
+    def _turns_by_type(self, record: Record) -> list[Turn]:
+        record_type = record.get("type")
         turns_of = {
             "user": self._user_turns, "assistant": self._assistant_turns, "system": self._system_turns,
             "attachment": self._queued_turns, "queue-operation": self._queued_turns,
-        }.get(str(kind))  # fmt: skip
+        }.get(str(record_type))  # fmt: skip
         if turns_of is not None:
             return turns_of(record)
-        if kind == TOOL_OUTPUT:
+        if record_type == TOOL_OUTPUT:
             tool = self._tools.get(str(record.get("call")), "")
-            return self._turn("tool", "tool_result", text_of(record.get("text")), tool=tool)
+            return self._add_turn("tool", "tool_result", text_of(record.get("text")), tool=tool)
         title = next((record[name] for name in _TITLES if isinstance(record.get(name), str)), None)
         if title is not None:
-            self._see_title(title)
-        elif str(kind) not in _LEFT_OUT:
-            self._see_unknown(kind)
+            self._note_title(title)
+        elif str(record_type) not in _LEFT_OUT:
+            self._note_unknown(record_type)
         return []
 
     def _queued_turns(self, record: Record) -> list[Turn]:
         """The turn of a prompt that was queued while the agent worked, which an attachment and a record may repeat."""
-        queued = record.get("attachment")
-        if not isinstance(queued, dict):
+        attachment = record.get("attachment")
+        if isinstance(attachment, dict):
+            queued = attachment if attachment.get("type") == "queued_command" else {}
+        else:
             queued = record if record.get("reason") == "absorbed_mid_turn" else {}
-        elif queued.get("type") != "queued_command":
-            return []
         text = text_of(queued.get("prompt", queued.get("content")))
-        if queued.get("commandMode", "prompt") != "prompt" or (queued is record and text in self._queued):
+        is_repeated = queued is record and text in self._queued
+        if is_repeated or queued.get("commandMode", "prompt") != "prompt":
             return []
         self._queued.add(text)
-        return self._turn("user", "text", text)
+        return self._add_turn("user", "text", text)
 
     def _user_turns(self, record: Record) -> list[Turn]:
         if record.get("isMeta"):
@@ -98,44 +100,50 @@ class _ClaudeTurns(TurnMaker):
         content = message.get("content") if isinstance(message, dict) else message
         blocks = content if isinstance(content, list) else [{"type": "text", "text": text_of(content)}]
         results = [block for block in blocks_of(blocks) if block.get("type") == "tool_result"]
-        parent, marks = record.get("parentUuid"), ("sidechain=yes",) * bool(record.get("isSidechain"))
-        to = self._turn_of.get(parent) if isinstance(parent, str) and parent != self._last else None
-        if not marks and not results and to is not None and to < self.n:
-            marks = (f"back_to={to}",)  # it does not follow the last record: the turns after its parent were abandoned
+        marks = self._user_marks(record, has_results=bool(results))
         if record.get("isCompactSummary"):
-            return self._turn("user", "summary", text_of(content), marks=marks)
+            return self._add_turn("user", "summary", text_of(content), marks=marks)
         turns: list[Turn] = []
         for block in results:
             text = text_of(block.get("content"))
             text = text if text.strip() else _result_text(record.get("toolUseResult"))
-            turns += self._result_turn(block, "[error]\n" * bool(block.get("is_error")) + text, marks)
-        text = text_of([b for b in blocks if not isinstance(b, dict) or b.get("type") != "tool_result"])
+            turns += self._result_turns(block, f"[error]\n{text}" if block.get("is_error") else text, marks)
+        text = text_of([block for block in blocks if not isinstance(block, dict) or block.get("type") != "tool_result"])
         if not record.get("isSidechain"):
             if not _NOT_A_PROMPT.match(text):
-                self._see_prompt(text)
+                self._note_prompt(text)
             elif command := _COMMAND.search(text):
-                self._see_prompt(command[1])
-        return turns + self._turn("user", "text", text, marks=marks)
+                self._note_prompt(command[1])
+        return turns + self._add_turn("user", "text", text, marks=marks)
+
+    def _user_marks(self, record: Record, *, has_results: bool) -> tuple[str, ...]:
+        """The marks of a user's turns. A prompt that does not follow the last record abandons the turns between."""
+        if record.get("isSidechain"):
+            return _SIDECHAIN
+        parent = record.get("parentUuid")
+        earlier_turn = self._turn_of.get(parent) if isinstance(parent, str) and parent != self._last else None
+        is_return = not has_results and earlier_turn is not None and earlier_turn < self.turn_count
+        return (f"back_to={earlier_turn}",) if is_return else ()
 
     def _assistant_turns(self, record: Record) -> list[Turn]:
-        content, turns = part(record, "message").get("content"), list[Turn]()
-        marks = ("sidechain=yes",) * bool(record.get("isSidechain"))
+        content, turns = object_in(record, "message").get("content"), list[Turn]()
+        marks = _SIDECHAIN if record.get("isSidechain") else ()
         for block in blocks_of(content if isinstance(content, list) else [{"text": text_of(content)}]):
             if block.get("type") in ("tool_use", "server_tool_use"):
-                turns += self._call_turn(block, marks)
+                turns += self._call_turns(block, marks)
             elif block.get("type") not in ("thinking", "redacted_thinking"):
-                turns += self._turn("assistant", "text", text_of([block]), marks=marks)
+                turns += self._add_turn("assistant", "text", text_of([block]), marks=marks)
         return turns
 
     def _system_turns(self, record: Record) -> list[Turn]:
         subtype = record.get("subtype")
         if subtype == "compact_boundary":
-            details = part(record, "compactMetadata")
+            details = object_in(record, "compactMetadata")
             details_text = f"{details.get('trigger', '?')}, {details.get('preTokens', '?')} tokens before"
-            return self._turn("system", "summary", f"[conversation compacted: {details_text}]")
+            return self._add_turn("system", "summary", f"[conversation compacted: {details_text}]")
         if record.get("level") == "error" or "error" in str(subtype):
             text = text_of(record.get("content")) or as_text(record.get("error") or record.get("cause") or "")
-            return self._turn("system", "text", f"[{subtype or 'error'}] {text}")
+            return self._add_turn("system", "text", f"[{subtype or 'error'}] {text}")
         return []
 
 
@@ -144,7 +152,7 @@ def _result_text(result: Any) -> str:
     if not isinstance(result, dict):
         return text_of(result)
     results = [result.get(name) for name in ("stdout", "stderr", "content", "result", "text")]
-    return "\n".join(filter(None, map(text_of, [*results, part(result, "file").get("content")])))
+    return "\n".join(filter(None, map(text_of, [*results, object_in(result, "file").get("content")])))
 
 
 class ClaudeCode(SessionReader):
@@ -167,7 +175,7 @@ class ClaudeCode(SessionReader):
         if main := main_folder(path):
             return f"{main.name}/{path.relative_to(main).with_suffix('').as_posix()}"
         # Older versions put it next to the session, whose id is in the records.
-        main_ids = filter(None, (word(line.record, "sessionId").partition("/")[0] for line in read_lines(path)))
+        main_ids = filter(None, (string_in(line.record, "sessionId").partition("/")[0] for line in read_lines(path)))
         return next((f"{main_id}/subagents/{path.stem}" for main_id in main_ids), path.stem)
 
     def lines(self, path: Path) -> Iterator[RecordLine]:
@@ -204,9 +212,12 @@ def main_folder(path: Path) -> Path | None:
 
 
 def _outputs_in(record: Record) -> list[str]:
-    blocks = blocks_of(part(record, "message").get("content")) if record.get("type") == "user" else []
+    """The names of the files that hold tool outputs of a record."""
+    if record.get("type") != "user":
+        return []
+    blocks = blocks_of(object_in(record, "message").get("content"))
     texts = [text_of(block.get("content")) for block in blocks if block.get("type") == "tool_result"]
-    texts += [word(part(record, "toolUseResult"), "persistedOutputPath")] if record.get("type") == "user" else []
+    texts.append(string_in(object_in(record, "toolUseResult"), "persistedOutputPath"))
     return list(dict.fromkeys(name for text in texts for name in _OUTPUT_FILE.findall(text)))
 
 
@@ -219,7 +230,7 @@ def _read_output(path: Path, record: Record) -> Record | None:
         return None
     text = data[:_MOST_OUTPUT_BYTES].decode("utf-8", "replace")
     text += "\n[cut here]" if len(data) > _MOST_OUTPUT_BYTES else ""
-    blocks = blocks_of(part(record, "message").get("content"))
+    blocks = blocks_of(object_in(record, "message").get("content"))
     call = next((block["tool_use_id"] for block in blocks if "tool_use_id" in block), "")
     known: Record = {key: record[key] for key in ("sessionId", "timestamp") if key in record}
     return {"type": TOOL_OUTPUT, "uuid": f"{TOOL_OUTPUT}-{path.name}", **known, "call": call, "text": text}

@@ -9,12 +9,13 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from monocontext.sessions.reader import SessionFile, SessionReader, TurnMaker, as_text, blocks_of, part, text_of, word
-from monocontext.sessions.records import Record, read_lines
+from monocontext.sessions.reader import SessionFile, SessionReader, TurnMaker, as_text, blocks_of, text_of
+from monocontext.sessions.records import Record, object_in, read_lines, string_in
 from monocontext.sessions.turn import Turn, seconds_of
 
 _FOLDERS = ("sessions", "archived_sessions")  # below the agent's own
@@ -33,8 +34,8 @@ LEFT_OUT = frozenset([  # types of items and records that make no turn: settings
     "reasoning", "ghost_snapshot", "additional_tools", "configuration_update", "compaction_trigger", "other", "state",
     "world_state", "token_usage_record", "inter_agent_communication_metadata", "dynamic_tools_updated",
     "security_risk_score"])  # fmt: skip
-_TWIN_SECONDS = 0.5  # the most time between two records of one message, which is an item and events
-_TWIN_RECORDS = 4  # the same, of records without a time
+_TWIN_SECONDS = 0.5  # the most time between two forms of a message
+_TWIN_RECORDS = 4  # the most records from one form of a message to the next, if they have no time
 _REPLAY_SECONDS = 1.0  # a record of a fork that is so much later than its parent's description is its own
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HEAD_RECORDS = 8  # the description of a thread is among so many first records of its file, perhaps beside its parent's
@@ -46,32 +47,43 @@ def home() -> Path:
     return Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
 
 
+@dataclass(slots=True)
+class _Message:
+    """A message, which a file may have in several forms: as `item`, `event` and `completed`."""
+
+    role: str
+    text: str
+    seconds: float | None  # its time, in seconds since 1970; None if the record has none
+    record_number: int
+    forms: set[str]  # those that were read so far
+
+
 class _CodexTurns(TurnMaker):
     def __init__(self, session_id: str) -> None:
         super().__init__(session_id)
         self._thread = session_id.rpartition("/")[2]
-        self._is_placed = self._is_replay = False
-        self._forked_at: float | None = None  # the time of the parent's description: a fork first copies its records
-        self._before_prompts: list[int] = []
-        self._messages: deque[tuple[tuple[str, str], float | None, int, set[str]]] = deque(maxlen=64)
-        """The last messages: role and text, time, number of the record, and the forms in which it was read."""
+        self._is_described = False  # a description of a session was read
+        self._is_replay = False  # the records are those of the parent, which a fork first copies
+        self._forked_at: float | None = None  # the time of the parent's description in a fork
+        self._turns_before_prompts: list[int] = []  # the number of turns before each prompt that was not rolled back
+        self._messages: deque[_Message] = deque(maxlen=64)  # the last ones: forms of a message are near each other
         self._shown: set[str] = set()  # the ids of calls whose completed form came first
-        self._number = 0
+        self._record_number = 0
 
     def _turns(self, record: Record) -> list[Turn]:
-        self._number += 1
+        self._record_number += 1
         kind, payload = record.get("type"), record.get("payload")
         item = payload if isinstance(payload, dict) else record  # early versions had no envelope
         if kind == "session_meta" or (kind is None and "id" in record):
-            self._see_session(item)
+            self._note_session(item)
             return []
         now, forked_at = seconds_of(self._time), self._forked_at
         is_later = now is not None and forked_at is not None and now > forked_at + _REPLAY_SECONDS
         self._is_replay = self._is_replay and not is_later and item.get("thread_id") != self._thread
         if kind == "turn_context" and not self._is_replay:
-            self.cwd = word(item, "cwd") or self.cwd
+            self.cwd = string_in(item, "cwd") or self.cwd
         elif kind == "compacted":
-            return self._turn("system", "summary", text_of(item.get("message")) or "[compacted]")
+            return self._add_turn("system", "summary", text_of(item.get("message")) or "[compacted]")
         elif kind == "event_msg":
             return self._event_turns(item)
         elif kind == "inter_agent_communication":
@@ -79,45 +91,45 @@ class _CodexTurns(TurnMaker):
         elif kind == "response_item" or item is record:
             return self._item_turns(item)
         elif kind != "turn_context" and str(kind) not in LEFT_OUT:
-            self._see_unknown(kind)
+            self._note_unknown(kind)
         return []
 
-    def _see_session(self, item: Record) -> None:
+    def _note_session(self, item: Record) -> None:
         """Note a session's directory and repository. A fork also has its parent's description, which is ignored."""
         is_own = item.get("id") in (None, self._thread)
-        if self._is_placed and not is_own:
+        if self._is_described and not is_own:
             self._is_replay, self._forked_at = True, seconds_of(self._time) or math.inf
             return
-        if is_own and self._is_placed and not self.began_in:  # earlier values are the parent's
+        if is_own and self._is_described and not self.began_in:  # earlier values are the parent's
             self.cwd = self.branch = self.remote = self.title = self.first_prompt = ""
-        git = part(item, "git")
-        self.cwd, self.branch = word(item, "cwd") or self.cwd, word(git, "branch") or self.branch
-        self.remote = word(git, "repository_url") or self.remote
+        git = object_in(item, "git")
+        self.cwd, self.branch = string_in(item, "cwd") or self.cwd, string_in(git, "branch") or self.branch
+        self.remote = string_in(git, "repository_url") or self.remote
         if is_own:
             self.began_in = self.began_in or self.cwd
         if item.get("thread_source") == "subagent":
-            self.title = word(item, "agent_path") or word(item, "agent_nickname")
-        self._is_placed, self._is_replay = True, False
+            self.title = string_in(item, "agent_path") or string_in(item, "agent_nickname")
+        self._is_described, self._is_replay = True, False
 
     def _event_turns(self, item: Record) -> list[Turn]:
         kind, text = str(item.get("type")), text_of(item.get("message"))
         if kind in _MESSAGES:
             return self._message_turns(_MESSAGES[kind], text, "event")
         if kind == "error":
-            return self._turn("system", "text", f"[error] {text}")
+            return self._add_turn("system", "text", f"[error] {text}")
         if kind == "turn_aborted":
             return self._once("system", "[interrupted]", "event")
         if kind == "thread_name_updated" and not self._is_replay:
-            self._see_title(word(item, "thread_name"))
+            self._note_title(string_in(item, "thread_name"))
         if kind == "item_completed":
-            return self._completed_turns(part(item, "item"))
+            return self._completed_turns(object_in(item, "item"))
         count = item.get("num_turns")
         if kind != "thread_rolled_back" or not isinstance(count, int) or count < 1:
             return []  # the file has all other events as items, too
-        abandoned = self._before_prompts[-count:]
-        del self._before_prompts[-count:]
+        abandoned = self._turns_before_prompts[-count:]
+        del self._turns_before_prompts[-count:]
         marks = (f"back_to={abandoned[0]}",) if abandoned else ()
-        return self._turn("system", "summary", "[rolled back]", marks=marks)
+        return self._add_turn("system", "summary", "[rolled back]", marks=marks)
 
     def _completed_turns(self, item: Record) -> list[Turn]:
         """The turns of an item as the screen showed it. Most files also have the item as the model saw it."""
@@ -134,8 +146,8 @@ class _CodexTurns(TurnMaker):
         return self._tool_turns(tool, arguments, reported)
 
     def _tool_turns(self, tool: str, arguments: Any, reported: str) -> list[Turn]:
-        turns = self._turn("assistant", "tool_use", as_text(arguments) or "[no arguments]", tool=tool)
-        return turns + self._turn("tool", "tool_result", reported, tool=tool)
+        turns = self._add_turn("assistant", "tool_use", as_text(arguments) or "[no arguments]", tool=tool)
+        return turns + self._add_turn("tool", "tool_result", reported, tool=tool)
 
     def _item_turns(self, item: Record) -> list[Turn]:
         kind = str(item.get("type") or item.get("record_type"))
@@ -154,11 +166,11 @@ class _CodexTurns(TurnMaker):
         if kind in _RESULTS:
             is_search = kind == "tool_search_output"
             text = _tools_found(item.get("tools")) if is_search else _output_text(item.get("output"))
-            return self._turn("tool", "tool_result", text, tool=self._tools.get(call, ""))
+            return self._add_turn("tool", "tool_result", text, tool=self._tools.get(call, ""))
         if kind in ("compaction", "context_compaction"):
-            return self._turn("system", "summary", "[conversation compacted]")
+            return self._add_turn("system", "summary", "[conversation compacted]")
         if kind not in LEFT_OUT:
-            self._see_unknown(kind)
+            self._note_unknown(kind)
         return []
 
     def _message_turns(self, role: str, text: str, form: str) -> list[Turn]:
@@ -168,13 +180,13 @@ class _CodexTurns(TurnMaker):
             return self._once("system", "[interrupted]", form)
         if role == "user" and (notice := _NOTICE.fullmatch(text)):
             return self._once("assistant", _notice_text(notice[1]), form)
-        before = self.n
+        before = self.turn_count
         turns = self._once(role, text, form)
         if turns and role == "user":
-            self._before_prompts.append(before)
+            self._turns_before_prompts.append(before)
             if self._forked_at is not None and not self._is_replay:  # the first of its own replaces its parent's
                 self.first_prompt, self._forked_at = "", None
-            self._see_prompt(text)
+            self._note_prompt(text)
         return turns
 
     def _agent_turns(self, item: Record, form: str) -> list[Turn]:
@@ -183,16 +195,17 @@ class _CodexTurns(TurnMaker):
 
     def _once(self, role: str, text: str, form: str) -> list[Turn]:
         """The turn of a message; none if the file has just had it in another form (`item`, `event` or `completed`)."""
-        seconds, message = seconds_of(self._time), (role, text.strip())
-        for other, other_seconds, number, forms in self._messages:
-            is_near = self._number - number <= _TWIN_RECORDS
-            if other_seconds is not None and seconds is not None:
-                is_near = abs(seconds - other_seconds) <= _TWIN_SECONDS
-            if other == message and form not in forms and is_near:
-                forms.add(form)
+        message = _Message(role, text.strip(), seconds_of(self._time), self._record_number, {form})
+        for earlier in self._messages:
+            is_near = message.record_number - earlier.record_number <= _TWIN_RECORDS
+            if earlier.seconds is not None and message.seconds is not None:
+                is_near = abs(message.seconds - earlier.seconds) <= _TWIN_SECONDS
+            is_same = (earlier.role, earlier.text) == (role, message.text)
+            if is_same and is_near and form not in earlier.forms:
+                earlier.forms.add(form)
                 return []
-        self._messages.append((message, seconds, self._number, {form}))
-        return self._turn(role, "text", text)
+        self._messages.append(message)
+        return self._add_turn(role, "text", text)
 
 
 def _first(item: Record, *names: str) -> Any:
@@ -262,16 +275,16 @@ def _thread_of(path: Path) -> str:
 def _main_thread(path: Path, thread: str, levels: int = _MOST_LEVELS) -> str:
     """The thread of the main session: for a subagent that of the session it belongs to, else `thread` itself."""
     lines = islice(read_lines(path), _HEAD_RECORDS)
-    heads = [part(line.record, "payload") for line in lines if line.record.get("type") == "session_meta"]
+    heads = [object_in(line.record, "payload") for line in lines if line.record.get("type") == "session_meta"]
     head = next((item for item in heads if item.get("id") == thread), heads[0] if heads else {})
-    own, source = head.get("id"), part(head, "source")
+    own, source = head.get("id"), object_in(head, "source")
     if not source.get("subagent") and head.get("thread_source") != "subagent":
         return thread
-    if (session := word(head, "session_id")) and session != own:
+    if (session := string_in(head, "session_id")) and session != own:
         return session
     # A version that does not name the session; the parent may be a subagent, too.
-    spawn = part(part(source, "subagent"), "thread_spawn")
-    named = (word(head, "parent_thread_id"), word(spawn, "parent_thread_id"))
+    spawn = object_in(object_in(source, "subagent"), "thread_spawn")
+    named = (string_in(head, "parent_thread_id"), string_in(spawn, "parent_thread_id"))
     parent = next((item for item in named if item and item != own), thread)
     above = next((item for item in path.parent.glob("rollout-*.jsonl*") if _thread_of(item) == parent), None)
     return _main_thread(above, parent, levels - 1) if above and levels and parent != thread else parent

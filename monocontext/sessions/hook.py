@@ -19,8 +19,8 @@ EVENTS = ("session-start", "pre-compact", "stop", "session-end")
 OPTIONS = ("url", "project", "endpoint", "region", "profile", "agent", "pattern", "max-dollars")
 FLAGS = ("anonymous", "no-redact", "compile", "user")
 _URL_VARIABLES = ("MONOCONTEXT_URL", "CLAUDE_PLUGIN_OPTION_URL")  # the second one is set by our plugin in Claude Code
-_MOST_BYTES, _IDLE_SECONDS, _MOST_SECONDS = 4 << 20, 2.0, 8.0
-"""An agent may leave stdin open: the hook stops after a complete object, a pause, or so many seconds in all."""
+_MOST_BYTES = 4 << 20  # of the JSON that an agent writes
+_IDLE_SECONDS, _MOST_SECONDS = 2.0, 8.0  # an agent may leave stdin open: reading ends after a pause, or so long in all
 _LOG_BYTES = 1 << 20  # the size at which the log of uploads begins again
 
 

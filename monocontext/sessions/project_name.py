@@ -20,9 +20,9 @@ _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 def project_of(folder: str, remote: str = "") -> str:
     """The name of the project that a working directory belongs to.
 
-    It is made from the git remote (`github.com-acme-api`), so that clones of a repository on all machines share it.
-    `remote`: the remote that a session names; its directory may be gone, or on another machine. Without a remote the
-    name is that of the repository's folder, else of the directory. It never contains credentials, and is never empty.
+    The name is made from the git remote (`github.com-acme-api`), so that all clones of a repository share it; without
+    a remote, from the repository's folder or the directory. It never contains credentials, and is never empty.
+    `remote`: the remote that a session names, whose directory may be gone, or on another machine.
     """
     if os.name != "nt" and _WINDOWS.match(folder):  # `C:\work` is `/mnt/c/work` where Linux runs on that machine
         mounted = f"/mnt/{folder[0].lower()}/{folder[3:]}".replace("\\", "/")

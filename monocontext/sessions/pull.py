@@ -18,8 +18,7 @@ from monocontext.sessions import claude_code, codex
 from monocontext.sessions.archive import Project, Sessions
 from monocontext.sessions.hook import write_file
 from monocontext.sessions.project_name import find_repository, project_of
-from monocontext.sessions.reader import part, word
-from monocontext.sessions.records import Record, dumps, ids_of, read_lines
+from monocontext.sessions.records import Record, dumps, ids_of, object_in, read_lines, string_in
 from monocontext.sessions.session_info import SessionInfo
 
 _MARK = re.compile(r"\[REDACTED:[\w-]+\]")
@@ -48,13 +47,13 @@ class Pulled:
 def pull_session(archive: Sessions, session_id: str | None, into: Path, project: str | None = None) -> Pulled:
     """Write a session and those of its subagents into the folder of their agent (1 LIST; 1 GET per session).
 
-    `session_id`: the id or its beginning; None for the last session of the repository around `into`. `into`: a
-    directory of the clone in which to resume. `project`: by default that of the repository. Raises `NotFound`, and
-    `MonocontextError` if the session is of another project, cannot be resumed, or has other turns here.
+    `session_id`: the id or its beginning; None for the last session of `project`, by default that of the directory
+    `into`, where it is to be resumed. Raises `NotFound`, and `MonocontextError` if the session is of another project,
+    cannot be resumed, or has other turns here.
     """
     into = into.expanduser().resolve()
-    archived, name = _choose(archive, session_id, into, project)
-    info, records = archived.records(name)
+    source, name = _choose(archive, session_id, into, project)
+    info, records = source.records(name)
     if info.agent not in _RESUMED:
         agent = info.agent or "an unknown agent"
         raise MonocontextError(f"{name} is a session of {agent}: only {' and '.join(_RESUMED)} sessions can be resumed")
@@ -64,18 +63,18 @@ def pull_session(archive: Sessions, session_id: str | None, into: Path, project:
     folder = Path(_path_mapper({old_top: str(top)})(info.began_in)) if info.began_in else into
     folder = folder if folder.is_dir() and folder.is_relative_to(top) else top
     path = _path_of(info, folder)
-    named = (word(part(record, "toolUseResult"), "persistedOutputPath") for record in records)
-    output = next(filter(None, named), "")  # in the folder in which the agent of the other machine kept long outputs
-    outputs = output[: max(output.rfind("/"), output.rfind("\\"), 0)]
-    change = _path_mapper({old_top: str(top), outputs: str(path.with_suffix("") / "tool-results")})
+    output_paths = (string_in(object_in(record, "toolUseResult"), "persistedOutputPath") for record in records)
+    output = next(filter(None, output_paths), "")  # a long output on the other machine
+    output_folder = output[: max(output.rfind("/"), output.rfind("\\"), 0)]
+    change = _path_mapper({old_top: str(top), output_folder: str(path.with_suffix("") / "tool-results")})
     is_new, written = _write(path, records, change), list(records)
-    for below in archived.list_sessions():
-        if below.startswith(f"{name}/subagents/"):
-            info_below, records_below = archived.records(below)
-            parts = Path(*map(_safe, below.removeprefix(f"{name}/").split("/"))).with_suffix(".jsonl")
-            is_codex = info_below.agent == "codex"  # it keeps the session of a subagent like any other
-            _write(_path_of(info_below, folder) if is_codex else path.with_suffix("") / parts, records_below, change)
-            written += records_below
+    for subagent_id in source.list_sessions():
+        if subagent_id.startswith(f"{name}/subagents/"):
+            subagent, subagent_records = source.records(subagent_id)
+            parts = Path(*map(_safe, subagent_id.removeprefix(f"{name}/").split("/"))).with_suffix(".jsonl")
+            is_codex = subagent.agent == "codex"  # it keeps the session of a subagent like any other
+            _write(_path_of(subagent, folder) if is_codex else path.with_suffix("") / parts, subagent_records, change)
+            written += subagent_records
     marks = sum(len(_MARK.findall(json.dumps(record))) for record in written)
     return Pulled(name, info.agent, path, folder, len(records), marks, is_new)
 
@@ -89,11 +88,11 @@ def _choose(archive: Sessions, session_id: str | None, into: Path, project: str 
         if not mains:
             raise NotFound(f"no sessions of project {own!r} to resume at {archive.url}: name another with --project")
         return archive.project(own), max(mains)[1]
-    archived, name = archive.find(session_id, project)
-    if archived.name != own:
-        advice = f"name a clone of {archived.name} with --into, or allow this directory with --project"
-        raise MonocontextError(f"{name} is of project {archived.name}, but {into} of {own}: {advice} {archived.name}")
-    return archived, name
+    source, name = archive.find(session_id, project)
+    if source.name != own:
+        advice = f"name a clone of {source.name} with --into, or allow this directory with --project"
+        raise MonocontextError(f"{name} is of project {source.name}, but {into} of {own}: {advice} {source.name}")
+    return source, name
 
 
 def _path_of(info: SessionInfo, folder: Path) -> Path:
@@ -127,25 +126,24 @@ def _path_mapper(folders: Mapping[str, str]) -> Callable[[str], str]:
     return lambda text: pattern.sub(lambda match: forms[match[1]], text)
 
 
-def _change(value: Any, change: Callable[[str], str]) -> Any:
+def _map_strings(value: Any, change: Callable[[str], str]) -> Any:
     """A JSON value with `change` applied to each string, except in signed thinking."""
     if isinstance(value, list):
-        return [_change(item, change) for item in value]
+        return [_map_strings(item, change) for item in value]
     if isinstance(value, dict) and not (value.get("signature") and "thinking" in str(value.get("type"))):
-        return {name: _change(item, change) for name, item in value.items()}
+        return {name: _map_strings(item, change) for name, item in value.items()}
     return change(value) if isinstance(value, str) else value
 
 
 def _write(path: Path, records: list[Record], change: Callable[[str], str]) -> bool:
     """Write a session's file and its tool outputs. Returns False if the file already has all records, and is kept."""
-    records = [_change(record, change) for record in records]
+    records = [_map_strings(record, change) for record in records]
     own_records = [record for record in records if record.get("type") not in (claude_code.TOOL_OUTPUT, "unreadable")]
-    archived = ids_of(own_records)
     if path.exists():
-        ids = set(ids_of(line.record for line in read_lines(path)))
-        if ids >= set(archived):
+        archived_ids, local_ids = set(ids_of(own_records)), set(ids_of(line.record for line in read_lines(path)))
+        if local_ids >= archived_ids:
             return False
-        if not ids <= set(archived):
+        if not local_ids <= archived_ids:
             raise MonocontextError(f"{path} has turns that the archived session lacks: upload it to keep both")
     files = {path: b"".join(dumps(record) + b"\n" for record in own_records)}
     for record in [record for record in records if record.get("type") == claude_code.TOOL_OUTPUT]:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from monocontext.errors import InvalidText
-from monocontext.sessions.records import Record, RecordLine, read_lines
+from monocontext.sessions.records import Record, RecordLine, read_lines, string_in
 from monocontext.sessions.turn import Kind, Turn
 
-_TITLE_CHARACTERS = 200  # the most that is kept of a title or of the first prompt, for lists of sessions
-_KIND_CHARACTERS = 100  # the most that is kept of the name of an unknown type, which may be any JSON
+_TITLE_CHARACTERS = 200  # of a title or of the first prompt that are kept, for lists of sessions
+_TYPE_CHARACTERS = 100  # of the name of an unknown type that are kept: the name may be any JSON
 _ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
 
 
@@ -35,52 +35,52 @@ class TurnMaker(ABC):
 
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
-        self.n = 0  # the number of turns so far
+        self.turn_count = 0  # the number of turns so far
         self.title = self.first_prompt = self.branch = ""
         self.cwd = self.began_in = ""  # the last and the first directory of the agent; the first decides the project
         self.remote = ""  # URL of the repository, if the records name it
         self.started = self.ended = ""  # the earliest and the latest time of a record, as written
         self.unknown = Counter[str]()  # the number of records of each type that this version does not know
-        self._time = ""  # of the record that is read
+        self._time = ""  # of the current record
         self._tools: dict[str, str] = {}  # the names of tools by the ids of their calls
 
     def feed(self, record: Record) -> list[Turn]:
         """The turns of the next record: one, several or none."""
-        self._time = ts = word(record, "timestamp")
-        if _ISO.match(ts):
-            self.started, self.ended = min(self.started or ts, ts), max(self.ended, ts)
+        self._time = time = string_in(record, "timestamp")
+        if _ISO.match(time):
+            self.started, self.ended = min(self.started or time, time), max(self.ended, time)
         if record.get("type") != "unreadable":
             return self._turns(record)
-        self._see_unknown("unreadable")
+        self._note_unknown("unreadable")
         problem, text = record.get("problem", "unknown"), text_of(record.get("text"))
-        return self._turn("system", "text", f"[unreadable line: {problem}]\n{text}")
+        return self._add_turn("system", "text", f"[unreadable line: {problem}]\n{text}")
 
     @abstractmethod
     def _turns(self, record: Record) -> list[Turn]:
         """The turns of the next readable record."""
 
-    def _turn(self, role: str, kind: Kind, text: str, *, tool: str = "", marks: tuple[str, ...] = ()) -> list[Turn]:
+    def _add_turn(self, role: str, kind: Kind, text: str, *, tool: str = "", marks: tuple[str, ...] = ()) -> list[Turn]:
         """The next turn of the current record, as a list of one; empty for a blank text."""
         if not text.strip():
             return []
-        self.n += 1
-        return [Turn(self.session_id, self.n, role, kind, text, self._time, tool, marks)]
+        self.turn_count += 1
+        return [Turn(self.session_id, self.turn_count, role, kind, text, self._time, tool, marks)]
 
-    def _call_turn(self, block: Record, marks: tuple[str, ...] = ()) -> list[Turn]:
+    def _call_turns(self, block: Record, marks: tuple[str, ...] = ()) -> list[Turn]:
         tool = self._tools[str(block.get("id"))] = str(block.get("name") or "")
-        return self._turn("assistant", "tool_use", as_text(block.get("input")), tool=tool, marks=marks)
+        return self._add_turn("assistant", "tool_use", as_text(block.get("input")), tool=tool, marks=marks)
 
-    def _result_turn(self, block: Record, text: str, marks: tuple[str, ...] = ()) -> list[Turn]:
+    def _result_turns(self, block: Record, text: str, marks: tuple[str, ...] = ()) -> list[Turn]:
         tool = self._tools.get(str(block.get("tool_use_id")), "")
-        return self._turn("tool", "tool_result", text, tool=tool, marks=marks)
+        return self._add_turn("tool", "tool_result", text, tool=tool, marks=marks)
 
-    def _see_unknown(self, kind: object) -> None:
-        self.unknown[str(kind)[:_KIND_CHARACTERS]] += 1
+    def _note_unknown(self, record_type: object) -> None:
+        self.unknown[str(record_type)[:_TYPE_CHARACTERS]] += 1
 
-    def _see_title(self, text: str) -> None:
+    def _note_title(self, text: str) -> None:
         self.title = " ".join(text.split())[:_TITLE_CHARACTERS] or self.title
 
-    def _see_prompt(self, text: str) -> None:
+    def _note_prompt(self, text: str) -> None:
         self.first_prompt = self.first_prompt or " ".join(text.split())[:_TITLE_CHARACTERS]
 
 
@@ -144,18 +144,6 @@ def as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def word(record: Record, name: str) -> str:
-    """The string in a field of a record; empty if the field is missing, or holds anything else."""
-    value = record.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def part(record: Record, name: str) -> Record:
-    """The object in a field of a record; empty if the field is missing, or holds anything else."""
-    value = record.get(name)
-    return value if isinstance(value, dict) else {}
-
-
 def blocks_of(content: Any) -> list[Record]:
-    """The objects in a list."""
+    """The objects in a list of blocks; none if `content` is not a list."""
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []

@@ -10,8 +10,8 @@ from pathlib import Path
 from monocontext.errors import InvalidText, NotFound
 from monocontext.sessions.claude_code import ClaudeCode
 from monocontext.sessions.codex import Codex
-from monocontext.sessions.reader import SessionFile, SessionReader, TurnMaker, as_text, blocks_of, part, text_of, word
-from monocontext.sessions.records import Record, dumps, read_lines
+from monocontext.sessions.reader import SessionFile, SessionReader, TurnMaker, as_text, blocks_of, text_of
+from monocontext.sessions.records import Record, dumps, object_in, read_lines, string_in
 from monocontext.sessions.turn import Turn
 
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "function": "tool", "developer": "system"}
@@ -22,24 +22,24 @@ _SAMPLE_LINES = 50  # the lines by which the agent of a transcript is recognised
 class _ChatTurns(TurnMaker):
     def _turns(self, record: Record) -> list[Turn]:
         if not _is_message(record):
-            self._see_unknown(record.get("type"))
+            self._note_unknown(record.get("type"))
             return []
         role, text = record["role"].strip().lower(), text_of(record.get("content"))
         role = _ROLES.get(role, role if role in ("user", "assistant", "system", "tool") else "user")
         if role == "tool":
-            return self._turn("tool", "tool_result", text, tool=word(record, "name"))
+            return self._add_turn("tool", "tool_result", text, tool=string_in(record, "name"))
         if role == "user":
-            self._see_prompt(text)
-        turns = self._turn(role, "text", text)
+            self._note_prompt(text)
+        turns = self._add_turn(role, "text", text)
         for block in blocks_of(record.get("content")):
             if block.get("type") == "tool_use":
-                turns += self._call_turn(block)
+                turns += self._call_turns(block)
             elif block.get("type") == "tool_result":
-                turns += self._result_turn(block, text_of(block.get("content")))
+                turns += self._result_turns(block, text_of(block.get("content")))
         for call in blocks_of(record.get("tool_calls")):
-            if function := part(call, "function"):
+            if function := object_in(call, "function"):
                 arguments = as_text(function.get("arguments"))
-                turns += self._turn("assistant", "tool_use", arguments, tool=word(function, "name"))
+                turns += self._add_turn("assistant", "tool_use", arguments, tool=string_in(function, "name"))
         return turns
 
 

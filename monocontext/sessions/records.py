@@ -19,23 +19,21 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-import zstandard
-
 from monocontext.stores.regular_file import open_file
+from monocontext.writing.compression import DamagedCompression, DecompressedFile
 
 Record = dict[str, Any]
 MOST_LINE_BYTES = 64 << 20  # a longer line is cut. The longest seen have 20 MB, and take some five times as much memory
 _LONG_LINE_BYTES = 4096  # what is kept of a line longer than `MOST_LINE_BYTES`
-_PIECE_BYTES = 1 << 16
-_ZSTD_BYTES = 512  # compressed bytes that are inflated at once: they give at most 16 MiB
-_MOST_LEVELS = 200  # the most levels of nesting; deeper JSON is unreadable, since it would break later readers
-_MOST_STARTS = 50  # the most places in a damaged line that are tried as the beginning of a record
-_MOST_CHARACTERS = 8 << 20  # longest line that is searched for records after one that broke off, in characters
+_PIECE_BYTES = 1 << 16  # of a file that are read at once
+_MOST_LEVELS = 200  # of nesting; deeper JSON is unreadable, since it would break later readers
+_MOST_STARTS = 50  # places in a damaged line that are tried as the beginning of a record
+_MOST_SEARCHED_CHARACTERS = 8 << 20  # a longer damaged line is not searched for records after one that broke off
 # How a file in UTF-16 begins: with a mark or `{"`.
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16", b'{\0"\0': "utf-16-le", b'\0{\0"': "utf-16-be"}
 _DECODER = json.JSONDecoder()
-_BETWEEN = re.compile(r"[\0\s\ufeff]*")
-_START = re.compile(r'\{\s*"')
+_BLANK = re.compile(r"[\0\s\ufeff]*")  # what may stand between records: NULs, blanks, the mark of UTF-16
+_RECORD_START = re.compile(r'\{\s*"')  # `{"` or `{ "`, not `{}`
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +68,21 @@ def dumps(record: Record) -> bytes:
     return text.encode("utf-8", "backslashreplace")  # half of a surrogate pair becomes `\ud800`, as JSON has it
 
 
+def string_in(record: Record, name: str) -> str:
+    """The string in a field of a record; empty if the field is missing, or holds anything else."""
+    value = record.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def object_in(record: Record, name: str) -> Record:
+    """The object in a field of a record; empty if the field is missing, or holds anything else."""
+    value = record.get(name)
+    return value if isinstance(value, dict) else {}
+
+
 def ids_of(records: Iterable[Record]) -> list[str]:
     """The ids of records, in order: the `uuid`, else the time and the type, else the digest of a chat message; of equal
-    ids, the second ends in `#2`. Only a digest depends on content, which redaction and another clone change. Other
-    records, such as settings of the agent, have no id."""
+    ids, the second ends in `#2`. Other records, such as settings of the agent, have no id."""
     counts, results = Counter[str](), list[str]()
     for name in filter(None, map(_id_of, records)):
         counts[name] += 1
@@ -82,15 +91,16 @@ def ids_of(records: Iterable[Record]) -> list[str]:
 
 
 def _id_of(record: Record) -> str:
-    kind, uuid, ts = record.get("type"), record.get("uuid"), record.get("timestamp")
+    """The id of a record, which others may have too; empty if the record has none."""
+    record_type, uuid, time = record.get("type"), record.get("uuid"), record.get("timestamp")
     if isinstance(uuid, str) and uuid:
         return uuid
-    if kind == "unreadable":
-        return ""
-    if isinstance(ts, str) and ts:
-        inner = payload.get("type") if isinstance(payload := record.get("payload"), dict) else None
-        return f"{ts} {record.get('ordinal')} {kind} {inner}"
-    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest() if "role" in record else ""
+    if isinstance(time, str) and time and record_type != "unreadable":
+        payload = record.get("payload")
+        payload_type = payload.get("type") if isinstance(payload, dict) else None
+        return f"{time} {record.get('ordinal')} {record_type} {payload_type}"
+    is_message = "role" in record and record_type != "unreadable"
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest() if is_message else ""
 
 
 def _unreadable(number: int, text: str, problem: str, is_tail: bool = False) -> RecordLine:
@@ -116,42 +126,44 @@ def _parse_line(number: int, data: bytes) -> Iterator[RecordLine]:
 
 def _records_in(text: str) -> Iterator[Record | str]:
     """Yield the records in a damaged line and the text between them. `[3 NULs]` stands for a run of NULs."""
-    offset = _skip(text, 0)
+    offset = _skip_blank(text, 0)
     while offset < len(text):
-        record, end = _record_at(text, offset)
-        if record is None:
-            most = _MOST_STARTS if len(text) <= _MOST_CHARACTERS else 0
-            starts = (start.start() for start in islice(_START.finditer(text, offset + 1), most))
-            end = next((start for start in starts if _is_whole(text, start)), len(text))
-            yield re.sub("\0+", lambda run: f"[{len(run[0]):,} NULs]", text[offset:end].rstrip("\0")).rstrip("\r\n")
-        else:
+        if parsed := _parse_at(text, offset):
+            record, end = parsed
             yield record
-        offset = _skip(text, end)
+        else:
+            most = _MOST_STARTS if len(text) <= _MOST_SEARCHED_CHARACTERS else 0
+            starts = (match.start() for match in islice(_RECORD_START.finditer(text, offset + 1), most))
+            end = next((start for start in starts if _is_agent_record(text, start)), len(text))
+            yield re.sub("\0+", lambda run: f"[{len(run[0]):,} NULs]", text[offset:end].rstrip("\0")).rstrip("\r\n")
+        offset = _skip_blank(text, end)
 
 
-def _skip(text: str, offset: int) -> int:
-    return match.end() if (match := _BETWEEN.match(text, offset)) else offset
+def _skip_blank(text: str, offset: int) -> int:
+    match = _BLANK.match(text, offset)
+    return match.end() if match else offset
 
 
-def _record_at(text: str, offset: int) -> tuple[Record | None, int]:
+def _parse_at(text: str, offset: int) -> tuple[Record, int] | None:
+    """The record that begins at `offset`, and its end; None if there is none."""
     try:
         result, end = _DECODER.raw_decode(text, offset)
     except (ValueError, RecursionError):
-        return None, offset
-    return (result if isinstance(result, dict) else None), end
+        return None
+    return (result, end) if isinstance(result, dict) else None
 
 
-def _is_whole(text: str, offset: int) -> bool:
+def _is_agent_record(text: str, offset: int) -> bool:
     """Whether a record of an agent begins at `offset`; an object within a record does not count."""
-    record, end = _record_at(text, offset)
-    if record is None or "type" not in record or {"timestamp", "uuid", "sessionId", "payload"}.isdisjoint(record):
+    record, end = _parse_at(text, offset) or ({}, offset)
+    if "type" not in record or {"timestamp", "uuid", "sessionId", "payload"}.isdisjoint(record):
         return False
-    return _skip(text, end) == len(text) or text[end] in "{\0 "
+    return _skip_blank(text, end) == len(text) or text[end] in "{\0 "
 
 
 def _decode(data: bytes) -> str:
     """A line as text, without its newline. The line may be UTF-16 within a file of UTF-8."""
-    if 2 * data.count(b"\0") >= len(data) - 4 and b"\0\0" not in data:  # every second byte is NUL
+    if 2 * data.count(b"\0") >= len(data) - 4 and b"\0\0" not in data:  # half are NUL, but for a mark and a newline
         data = data.strip(b"\r\n")
         wide = data[1:] if data.startswith(b"\0") and len(data) % 2 else data
         for encoding in ("utf-16-le", "utf-16-be"):
@@ -161,11 +173,12 @@ def _decode(data: bytes) -> str:
     return data.decode("utf-8", "backslashreplace").rstrip("\r\n")
 
 
-def _is_too_deep(value: Any) -> bool:
-    level = [value]
+def _is_too_deep(value: Record) -> bool:
+    """Whether a record has more than `_MOST_LEVELS` levels. Level by level, since recursion could not end here."""
+    level: list[Any] = [value]
     for _ in range(_MOST_LEVELS):
-        inner = (child for item in level for child in (item.values() if isinstance(item, dict) else item))
-        level = [child for child in inner if isinstance(child, dict | list)]
+        children = (child for item in level for child in (item.values() if isinstance(item, dict) else item))
+        level = [child for child in children if isinstance(child, dict | list)]
         if not level:
             return False
     return True
@@ -188,16 +201,9 @@ def _lines_in(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
 
 
 def _inflate(file: IO[bytes], path: Path) -> Iterator[bytes]:
-    """The bytes of a file compressed by zstd. Raises `OSError` if it is damaged or cut off."""
-    frame = None
+    """Yield the bytes of a file compressed by zstd. Raises `OSError` if it is damaged or cut off."""
+    content = DecompressedFile(file, "zstd")
     try:
-        while data := file.read(_ZSTD_BYTES):
-            while data:
-                frame = frame or zstandard.ZstdDecompressor().decompressobj()
-                yield frame.decompress(data)
-                data = frame.unused_data if frame.eof else b""
-                frame = None if frame.eof else frame
-    except zstandard.ZstdError as error:
-        raise OSError(f"{path}: cannot be decompressed: {error}") from None
-    if frame is not None:
-        raise OSError(f"{path}: cannot be decompressed: its end is missing")
+        yield from iter(partial(content.read, _PIECE_BYTES), b"")
+    except DamagedCompression as error:
+        raise OSError(f"{path}: {error}") from None

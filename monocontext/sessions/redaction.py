@@ -26,11 +26,11 @@ _UNCHANGED: dict[_Path, frozenset[str]] = {  # fields that are not searched if t
     ("payload",): frozenset(["id", "call_id", "type", "encrypted_content", "role"])}  # fmt: skip
 _UNCHANGED_IN_BLOCK = frozenset(["id", "tool_use_id", "type"])
 _SEALS = {"thinking": "signature", "redacted_thinking": "data"}  # the field that signs a block, which must stay whole
-_MOST_INLINE = 256  # characters. Longer base64 is replaced as a picture.
-_MOST_ARGUMENT = 200  # characters. A longer argument of a command is a script, which is searched alone.
-_OPTION = re.compile(r"--?[A-Za-z]\S*")  # in a command; a line that a diff takes away has blanks
+_MOST_INLINE_CHARACTERS = 256  # longer base64 is replaced as a picture
+_MOST_ARGUMENT = 200  # characters; a longer argument of a command is a script, which is searched by itself
+_OPTION = re.compile(r"--?[A-Za-z]\S*")  # `-u` or `--user=x` of a command; not `-removed line` of a diff
 _BASE64 = re.compile(r"[A-Za-z0-9+/=_\r\n-]+")
-_MEDIA_TYPE = re.compile(r"[a-z]{1,20}/[a-z0-9.+-]{1,40}")
+_MEDIA_TYPE = re.compile(r"[a-z]{1,20}/[a-z0-9.+-]{1,40}")  # image/svg+xml
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +87,12 @@ class Redactor:
             if name in unchanged and not isinstance(value, dict | list):
                 results[name] = value
                 continue
-            clean = self.text(name, line, ".".join(map(str, (*path, "(a name)"))))
-            while clean in results:
-                clean += "'"
+            clean_name = self.text(name, line, ".".join(map(str, (*path, "(a name)"))))
+            while clean_name in results:
+                clean_name += "'"
             judged_name = value_name if name.lower().endswith("value") and not strength_of(name) else name
             picture = name != seal and _describe_picture(fields, name)
-            results[clean] = picture or self._clean_value(judged_name, value, line, (*path, name))
+            results[clean_name] = picture or self._clean_value(judged_name, value, line, (*path, name))
         return fields if fields.get(seal) and len(self.findings) == count_before else results
 
     def _clean_value(self, name: str, value: Any, line: int, path: _Path) -> Any:
@@ -135,7 +135,7 @@ class Redactor:
 def _describe_picture(fields: Record, name: str) -> str:
     """A text such as `[picture: image/png, 9,000 bytes]` to replace base64 in a field; empty if the field has none."""
     data, is_result = fields[name], name == "result" and fields.get("type") == "image_generation_call"
-    if not isinstance(data, str) or len(data) <= _MOST_INLINE:
+    if not isinstance(data, str) or len(data) <= _MOST_INLINE_CHARACTERS:
         return ""
     head, _, body = data.partition(",") if data.startswith("data:") else ("", "", data)
     if not (head or is_result or name in ("data", "base64", "image_url")) or not _BASE64.fullmatch(body):

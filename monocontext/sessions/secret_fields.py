@@ -12,27 +12,28 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from monocontext.sessions import secret_field_patterns as patterns
-from monocontext.sessions.secret_values import Strength, is_code, is_mixed, is_secret, looks_random, strength_of
+from monocontext.sessions.secret_values import Span, Strength, is_code, is_mixed, is_secret, looks_random, strength_of
 
-Span = tuple[int, int]
-Finder = Callable[["_Field"], list[Span] | None]
-"""Returns the spans of the secrets in a value of its form, which may be none; None if the value has another form."""
+_Part = tuple[int, int]  # start and stop of a value in the text
+Finder = Callable[["_Field"], list[_Part] | None]
+"""Returns the secrets in a value of its form, which may be none; None if the value has another form."""
 
 _NAME_CHARACTERS = f"{string.ascii_letters}{string.digits}_-"
-_MOST_NAME, _MOST_QUALIFIER, _MOST_COMMAND = 60, 20, 120
-"""How many characters before a word are searched for the rest of its name, and before the name for the other two."""
+_NAME_BEFORE = 60  # characters before a word that are searched for the rest of its name
+_QUALIFIER_BEFORE, _COMMAND_BEFORE = 20, 120  # characters before a name that are searched for either
 _MOST_ITEMS = 200  # the most items of a list that are looked at after a name
 _TYPE_WORDS = frozenset("str string int bool text varchar bytes secretstr any object number boolean".split())
 _JUDGED_CHARACTERS = 128  # the beginning by which a value without quotes is judged: it may hold a hundred names
 
 
 def find_named(text: str, start: int, stop: int) -> list[Span]:
-    """The spans of secrets that belong to the name around the word from `start` to `stop`."""
+    """The secrets that belong to the name around the word from `start` to `stop`."""
     field = _read_field(text, start, stop)
-    return _find_value(field, (_find_in_element, _find_in_pair, *_FINDERS)) if field else []
+    parts = _find_value(field, (_find_in_element, _find_in_pair, *_FINDERS)) if field else []
+    return [Span(*part, "named-secret") for part in parts]
 
 
-def _find_value(field: _Field, finders: tuple[Finder, ...]) -> list[Span]:
+def _find_value(field: _Field, finders: tuple[Finder, ...]) -> list[_Part]:
     """The spans of secrets in the value of a field, by the first finder that knows its form."""
     return next((spans for find in finders if (spans := find(field)) is not None), [])
 
@@ -57,7 +58,7 @@ class _Field:
 
     def follows_command(self) -> bool:
         """Whether the text before the name is a command that takes a name and a value, such as `export`."""
-        start = max(0, self.name_start - _MOST_COMMAND)
+        start = max(0, self.name_start - _COMMAND_BEFORE)
         return patterns.COMMAND.regex.search(self.text, start, self.name_start) is not None
 
 
@@ -67,12 +68,12 @@ def _read_field(text: str, start: int, stop: int) -> _Field | None:
     after = patterns.AFTER_WORD.regex.match(text, stop)
     if after is None:
         return None
-    head = text[max(0, start - _MOST_NAME) : start]
+    head = text[max(0, start - _NAME_BEFORE) : start]
     may_continue = not word.isascii() or head[-1:].isascii()
     prefix = head[len(head.rstrip(_NAME_CHARACTERS)) :] if may_continue else ""
     name_start = start - len(prefix)
     name = prefix + word + after["rest"]
-    if qualifier := patterns.QUALIFIER.regex.search(text, max(0, name_start - _MOST_QUALIFIER), name_start):
+    if qualifier := patterns.QUALIFIER.regex.search(text, max(0, name_start - _QUALIFIER_BEFORE), name_start):
         name = qualifier[0].replace(" ", "_") + name
     strength = strength_of(name)
     if strength is Strength.NONE or (name == "PASS" and after["sep"] != "="):  # `PASS` in the report of a test
@@ -86,7 +87,7 @@ def _read_field(text: str, start: int, stop: int) -> _Field | None:
     )  # fmt: skip
 
 
-def _find_in_element(field: _Field) -> list[Span] | None:
+def _find_in_element(field: _Field) -> list[_Part] | None:
     """`<password>value</password>`"""
     may_be_tag = field.before in ("<", "/", ":", '"', "'", ".")
     follows_tag = may_be_tag and "<" in field.text[max(0, field.name_start - 60) : field.name_start]
@@ -94,7 +95,7 @@ def _find_in_element(field: _Field) -> list[Span] | None:
     return _secret_in(element, field) or None
 
 
-def _find_in_pair(field: _Field) -> list[Span] | None:
+def _find_in_pair(field: _Field) -> list[_Part] | None:
     """A name that is itself a value, as in `"name": "password", "value": "..."`: the secret is further on."""
     following = field.text[field.value_start : field.value_start + 1]
     has_value = field.separator not in ("", " ", ">", ",", "(") and following not in ("", "\n")
@@ -108,12 +109,12 @@ def _find_in_pair(field: _Field) -> list[Span] | None:
     return _find_value(replace(field, value_start=gap.end(), separator=":", closing=""), _FINDERS)
 
 
-def _secret_in(match: re.Match[str] | None, field: _Field) -> list[Span]:
+def _secret_in(match: re.Match[str] | None, field: _Field) -> list[_Part]:
     """The span of the value in a match, as a list; empty if there is no match, or if the value does not look secret."""
     return [match.span("value")] if match and is_secret(match["value"], field.strength, is_sure=False) else []
 
 
-def _find_quoted(field: _Field) -> list[Span] | None:
+def _find_quoted(field: _Field) -> list[_Part] | None:
     """`token = "value"`"""
     quoted = patterns.QUOTED.regex.match(field.text, field.value_start)
     # A comma separates name and value only in the arguments of a call or command.
@@ -136,7 +137,7 @@ def _belongs(value: str, field: _Field) -> bool:
     return may_be_password or not (field.separator in ("(", " |") or field.separator[:1].isalpha())
 
 
-def _find_listed(field: _Field) -> list[Span] | None:
+def _find_listed(field: _Field) -> list[_Part] | None:
     """`tokens = ["value", "value"]`"""
     may_be_list = field.separator in (":", "=", ":=", "=>")
     list_start = patterns.LIST_START.regex.match(field.text, field.value_start) if may_be_list else None
@@ -156,7 +157,7 @@ def _find_listed(field: _Field) -> list[Span] | None:
     return spans
 
 
-def _find_in_prose(field: _Field) -> list[Span] | None:
+def _find_in_prose(field: _Field) -> list[_Part] | None:
     """`the password a3F9... of`, `password 2 a3F9...`, or an unknown command: only a random word is a secret."""
     is_call = field.is_option and field.before in ("", " ", "\t", "'", '"', "[", ",")
     if field.separator not in ("", " ") or is_call or field.follows_command():
@@ -166,7 +167,7 @@ def _find_in_prose(field: _Field) -> list[Span] | None:
     return [word.span("value")] if word and may_be_secret and looks_random(word["value"], 9) else []
 
 
-def _find_on_lines(field: _Field) -> list[Span] | None:
+def _find_on_lines(field: _Field) -> list[_Part] | None:
     """`password: |` of YAML with the value on the next line; or words with a digit, `password: sunny garden 1987`."""
     if block := patterns.YAML_BLOCK.regex.match(field.text, field.value_start):
         is_token = is_secret(block["value"], min(field.strength, Strength.TOKEN), is_quoted=False)
@@ -176,7 +177,7 @@ def _find_on_lines(field: _Field) -> list[Span] | None:
     return (_secret_in(phrase, field) or None) if phrase and any(map(str.isdigit, phrase[0])) else None
 
 
-def _find_bare(field: _Field) -> list[Span]:
+def _find_bare(field: _Field) -> list[_Part]:
     """`token=value` in a file of settings, a command, a URL or prose. Accepts every form, so it comes last."""
     match = patterns.BARE.regex.match(field.text, field.value_start)
     if not match:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from monocontext.sessions.secret_values import Span
+
+_KIND = "private-key"
 _KEY_MARK = re.compile(r"-----(BEGIN|END)[ +][A-Z0-9 +]{0,40}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----")
 _KEY_CHARACTERS = 20_000  # the longest key, with its marks
 _KEY_LINE = re.compile(r"""(?x)  # a line of a key in a listing, a diff, a quotation or code
@@ -24,33 +27,39 @@ KEY_BEGINNINGS = ("MII MHcCAQEE MHQCAQEE MIGkAgEB MIHcAgEB MIGHAgEA MIG2AgEA MIH
 _DER_KEY = re.compile(f"{'|'.join(KEY_BEGINNINGS[1:])}|MII...IBA[AD]|MII..(?:DB|TBX|zBJ)|MII.[\\w+/]{{2,4}}AgEA")
 
 
-def find_private_keys(text: str) -> Iterator[tuple[int, int]]:
-    """The spans of private keys that have a first or a last line."""
+def find_private_keys(text: str) -> Iterator[Span]:
+    """Yield the private keys that have a first or a last line."""
     done = 0
     for mark in _KEY_MARK.finditer(text):
         if mark[1] == "BEGIN":
-            end = text.find("-----END", mark.end(), mark.end() + _KEY_CHARACTERS)
-            if end >= 0 and "-----" not in text[mark.end() : end]:
-                closing = _KEY_MARK.match(text, end)
-                stop: int | None = closing.end() if closing else end
-                if not re.search(r"[A-Za-z0-9+/]{10}", text[mark.end() : stop]):
-                    continue
-            else:
-                stop = _find_body_end(text, mark.end())
+            stop = _find_key_end(text, mark.end())
             if stop is not None:
                 done = stop
-                yield mark.start(), stop
-        elif mark.start() >= done and (start := _find_body_start(text, mark.start(), done)) is not None:
-            yield start, mark.end()
+                yield Span(mark.start(), stop, _KIND)
+        elif mark.start() >= done:
+            start = _find_body_start(text, mark.start(), done)
+            if start is not None:
+                yield Span(start, mark.end(), _KIND)
 
 
-def match_bare_key(text: str, offset: int) -> tuple[int, int] | None:
-    """The span of a private key at `offset`, base64 of DER or OpenSSH without its first line; None if there is none."""
-    if not _DER_KEY.match(text, offset) or not (run := _KEY_RUN.match(text, offset)):
-        return None
+def _find_key_end(text: str, start: int) -> int | None:
+    """The end of the key whose first line ends at `start`, with its last line if it has one; None if it is empty."""
+    end = text.find("-----END", start, start + _KEY_CHARACTERS)
+    if end < 0 or "-----" in text[start:end]:
+        return _find_body_end(text, start)
+    last_line = _KEY_MARK.match(text, end)
+    stop = last_line.end() if last_line else end
+    return stop if re.search(r"[A-Za-z0-9+/]{10}", text[start:stop]) else None
+
+
+def find_bare_key(text: str, offset: int, _stop: int) -> list[Span]:
+    """The private key at `offset`, base64 of DER or OpenSSH without its first line; empty if there is none."""
+    run = _KEY_RUN.match(text, offset) if _DER_KEY.match(text, offset) else None
+    if not run:
+        return []
     newline = text.find("\n", run.end(), run.end() + 8)
     stop = _find_body_end(text, newline + 1) if newline >= 0 else None
-    return offset, run.end() if stop is None else stop
+    return [Span(offset, run.end() if stop is None else stop, _KIND)]
 
 
 def _find_body_end(text: str, start: int) -> int | None:

@@ -8,23 +8,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from monocontext.sessions.secret_phrases import Phrase
+
 
 class Prefixed(NamedTuple):
     """Tokens whose rest has one pattern: those of Chroma are `ck-` and 40 to 60 letters and digits."""
 
     prefixes: dict[str, str]  # by provider, separated by blanks
     rest: str  # the pattern of what follows a prefix; if it has a group `secret`, only that is the secret
-
-
-class Piece(NamedTuple):
-    """Tokens with one of some pieces in them. In examples `HEX` is 32 hexadecimal digits, `SECRET` 20 letters and digits."""
-
-    provider: str
-    pieces: tuple[str, ...]
-    before: int  # the most characters of a token before the piece
-    pattern: str  # of the whole; its group `secret` is the secret, a group `rest` must look random
-    example: str
-    near_miss: str
 
 
 _WORD = "[A-Za-z0-9_-]"
@@ -171,26 +162,26 @@ STRUCTURES: tuple[Prefixed, ...] = (
     Prefixed({"ansible-vault": "$ANSIBLE_VAULT;"}, r"[^\n]{1,60}\n(?P<secret>(?:[ \t]{0,40}[0-9a-f]{20,80}\s{0,2}){1,400})"),  # docs.ansible.com
 )  # fmt: skip
 
-PIECES: tuple[Piece, ...] = (
-    Piece("mailchimp", ("-us",), 32, r"(?<![A-Za-z0-9])[0-9a-f]{32}-us\d{1,2}" + _END, "HEX-us21", "HEX-used"),
-    Piece("telegram", (":A",), 16, r"(?<![A-Za-z0-9_])\d{5,16}:A[A-Za-z0-9_-]{34}(?![A-Za-z0-9_-])", "123456:AAAHEX", "123456:AHEX"),
-    Piece("terraform", (".atlasv1.",), 14, r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,80}", "aB3dE5fG7hI9jK.atlasv1.SECRETSECRET", "aB3.atlasv1.SECRETSECRET"),
-    Piece("azure", ("Q~",), 4, r"(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.-]{3}\dQ~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~-])", "abc8Q~HEX", "abcdQ~HEX"),
-    Piece("azure", ("JQQJ99", "AZDO"), 76, r"(?<![A-Za-z0-9])[A-Za-z0-9]{52,76}(?:JQQJ99[A-Za-z0-9]{10,30}|AZDO[A-Za-z0-9]{4})" + _END, "SECRETHEXJQQJ99SECRET", "HEXJQQJ99SECRET"),
-    Piece("azure", ("+ASt", "+ASb", "+ARm", "+AMC", "+ACR", "AIoT", "ACDb", "AzCa", "AzFu", "AzSe", "AEhb", "APIM"), 80, r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{32,80}(?:\+ASt|\+ASb|\+ARm|\+AMC|\+ACR|AIoT|ACDb|AzCa|AzFu|AzSe|AEhb|APIM)[A-Za-z0-9+/]{5,12}={0,2}(?![A-Za-z0-9+/])", "HEX+AStaB3dE5fG==", "HEX+ASt=="),
-    Piece("maxmind", ("_mmk",), 36, r"(?<![A-Za-z0-9_])[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk" + _END, "aB3dE5_SECRETfG7hI9jK1_mmk", "aB3dE5_SECRET_mmk"),
-    Piece("facebook", ("|", "%7C"), 17, r"(?<![A-Za-z0-9])\d{15,16}(?:\||%7C)[0-9A-Za-z_-]{27,40}(?![A-Za-z0-9_-])", "123456789012345|HEX", "12345|HEX"),
-    Piece("new-relic", ("FFFFNRAL", "-NRMA"), 43, r"(?<![A-Za-z0-9])[A-Za-z0-9]{28,42}(?:FFFFNRAL|-NRMA)" + _END, "HEXFFFFNRAL", "SECRETFFFFNRAL"),
+# Tokens with one of some pieces in them
+PIECES: tuple[Phrase, ...] = (
+    Phrase(("-us",), "HEX-us21", "HEX-used", r"(?<![A-Za-z0-9])[0-9a-f]{32}-us\d{1,2}" + _END, before=32, kind="mailchimp", is_cased=True),
+    Phrase((":A",), "123456:AAAHEX", "123456:AHEX", r"(?<![A-Za-z0-9_])\d{5,16}:A[A-Za-z0-9_-]{34}(?![A-Za-z0-9_-])", before=16, kind="telegram", is_cased=True),
+    Phrase((".atlasv1.",), "aB3dE5fG7hI9jK.atlasv1.SECRETSECRET", "aB3.atlasv1.SECRETSECRET", r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,80}", before=14, kind="terraform", is_cased=True),
+    Phrase(("Q~",), "abc8Q~HEX", "abcdQ~HEX", r"(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.-]{3}\dQ~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~-])", before=4, kind="azure", is_cased=True),
+    Phrase(("JQQJ99", "AZDO"), "SECRETHEXJQQJ99SECRET", "HEXJQQJ99SECRET", r"(?<![A-Za-z0-9])[A-Za-z0-9]{52,76}(?:JQQJ99[A-Za-z0-9]{10,30}|AZDO[A-Za-z0-9]{4})" + _END, before=76, kind="azure", is_cased=True),
+    Phrase(("+ASt", "+ASb", "+ARm", "+AMC", "+ACR", "AIoT", "ACDb", "AzCa", "AzFu", "AzSe", "AEhb", "APIM"), "HEX+AStaB3dE5fG==", "HEX+ASt==", r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{32,80}(?:\+ASt|\+ASb|\+ARm|\+AMC|\+ACR|AIoT|ACDb|AzCa|AzFu|AzSe|AEhb|APIM)[A-Za-z0-9+/]{5,12}={0,2}(?![A-Za-z0-9+/])", before=80, kind="azure", is_cased=True),
+    Phrase(("_mmk",), "aB3dE5_SECRETfG7hI9jK1_mmk", "aB3dE5_SECRET_mmk", r"(?<![A-Za-z0-9_])[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk" + _END, before=36, kind="maxmind", is_cased=True),
+    Phrase(("|", "%7C"), "123456789012345|HEX", "12345|HEX", r"(?<![A-Za-z0-9])\d{15,16}(?:\||%7C)[0-9A-Za-z_-]{27,40}(?![A-Za-z0-9_-])", before=17, kind="facebook", is_cased=True),
+    Phrase(("FFFFNRAL", "-NRMA"), "HEXFFFFNRAL", "SECRETFFFFNRAL", r"(?<![A-Za-z0-9])[A-Za-z0-9]{28,42}(?:FFFFNRAL|-NRMA)" + _END, before=43, kind="new-relic", is_cased=True),
     # Unknown providers, as `acme_pat_...`; what follows may not be a hash
-    Piece("confluent-harness", ("_key_", "_pat_", "_sk_", "_token_", "_secret_", "_apikey_", "-key-", "-pat-", "-token-", "-secret-", "-apikey-"), 24,
-        r"(?<![A-Za-z0-9_-])[a-z][a-z0-9]{1,14}(?:[_-][a-z0-9]{1,9}){0,2}[_-](?:key|pat|sk|token|secret|apikey)[_-](?:[a-z0-9]{1,6}[_-])?(?![0-9a-f]{20,}" + _END + r")(?P<rest>[A-Za-z0-9]{20,200})" + _END, "acme_pat_SECRET", "acme_pat_HEX"),
-    Piece("pgpass", (":5432:", ":5433:", ":6432:", ":*:"), 100, r"(?<![A-Za-z0-9_.:/*-])[A-Za-z0-9_.*-]{1,100}:(?:[56]\d{3}|\*):[A-Za-z_*][\w.-]{0,60}:[A-Za-z_*][\w.-]{0,60}:"
-        r"(?!\[REDACTED|[*:])(?P<secret>[^\s\"'\\]{4,200})", "host:5432:orders:app:SECRET", "main.c:5432:12:warning:unused"),
+    Phrase(("_key_", "_pat_", "_sk_", "_token_", "_secret_", "_apikey_", "-key-", "-pat-", "-token-", "-secret-", "-apikey-"), "acme_pat_SECRET", "acme_pat_HEX", r"(?<![A-Za-z0-9_-])[a-z][a-z0-9]{1,14}(?:[_-][a-z0-9]{1,9}){0,2}[_-](?:key|pat|sk|token|secret|apikey)[_-](?:[a-z0-9]{1,6}[_-])?(?![0-9a-f]{20,}" + _END + r")(?P<rest>[A-Za-z0-9]{20,200})" + _END, before=24, kind="confluent-harness", is_cased=True),
+    Phrase((":5432:", ":5433:", ":6432:", ":*:"), "host:5432:orders:app:SECRET", "main.c:5432:12:warning:unused", r"(?<![A-Za-z0-9_.:/*-])[A-Za-z0-9_.*-]{1,100}:(?:[56]\d{3}|\*):[A-Za-z_*][\w.-]{0,60}:[A-Za-z_*][\w.-]{0,60}:"
+        r"(?!\[REDACTED|[*:])(?P<secret>[^\s\"'\\]{4,200})", before=100, kind="pgpass", is_cased=True),
 )  # fmt: skip
 
 # Without a piece, so searched in all of a text: a key of two parts, `NAME=` with a long value.
-SHAPELESS: tuple[Piece, ...] = (
-    Piece("token", (), 0, r"[0-9a-f](?<![0-9A-Za-z.-].)[0-9a-f]{31}(?:-[0-9a-f]{8}-[0-9a-f]{8}(?![\w-])|\.(?=[a-z0-9]{0,15}[A-Z])[A-Za-z0-9]{16}(?!\w))", "HEX-a1b2c3d4-a1b2c3d4", "HEX-a1b2c3d4"),
-    Piece("fal", (), 0, r"[0-9a-f](?<![0-9A-Za-z-].)[0-9a-f]{7}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}:[0-9a-f]{32}(?!\w)", "a1b2c3d4-a1b2-a1b2-a1b2-a1b2c3d4a1b2:HEX", "a1b2c3d4-a1b2-a1b2-a1b2-a1b2c3d4a1b2"),
-    Piece("named-secret", (), 0, r"[A-Z](?<![\w$.-].)[A-Z0-9_]{1,40}=[\"']?(?P<secret>(?=[^\s\"']{0,200}[a-z])(?=[^\s\"']{0,200}[A-Z])(?=[^\s\"']{0,200}\d)[A-Za-z0-9_-]{32,200})(?![A-Za-z0-9+/=_.-])", "NEW_NAME=ABSECRETSECRET", "NEW_NAME=HEX"),
+SHAPELESS: tuple[Phrase, ...] = (
+    Phrase((), "HEX-a1b2c3d4-a1b2c3d4", "HEX-a1b2c3d4", r"[0-9a-f](?<![0-9A-Za-z.-].)[0-9a-f]{31}(?:-[0-9a-f]{8}-[0-9a-f]{8}(?![\w-])|\.(?=[a-z0-9]{0,15}[A-Z])[A-Za-z0-9]{16}(?!\w))", kind="token", is_cased=True),
+    Phrase((), "a1b2c3d4-a1b2-a1b2-a1b2-a1b2c3d4a1b2:HEX", "a1b2c3d4-a1b2-a1b2-a1b2-a1b2c3d4a1b2", r"[0-9a-f](?<![0-9A-Za-z-].)[0-9a-f]{7}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}:[0-9a-f]{32}(?!\w)", kind="fal", is_cased=True),
+    Phrase((), "NEW_NAME=ABSECRETSECRET", "NEW_NAME=HEX", r"[A-Z](?<![\w$.-].)[A-Z0-9_]{1,40}=[\"']?(?P<secret>(?=[^\s\"']{0,200}[a-z])(?=[^\s\"']{0,200}[A-Z])(?=[^\s\"']{0,200}\d)[A-Za-z0-9_-]{32,200})(?![A-Za-z0-9+/=_.-])", kind="named-secret", is_cased=True),
 )  # fmt: skip

@@ -8,6 +8,15 @@ from __future__ import annotations
 
 import re
 from enum import IntEnum
+from typing import NamedTuple
+
+
+class Span(NamedTuple):
+    """A secret in a text: characters [start, stop)."""
+
+    start: int
+    stop: int
+    kind: str  # such as `github`, `private-key` or `named-secret`
 
 
 class Strength(IntEnum):
@@ -64,7 +73,7 @@ _PLAIN_WORDS = _words("""
     let mypassword mysecret mypass yourpassword redacted postgres""")
 _PLAIN_WORDS |= _PASSWORDS.union(_PASSWORD_ENDINGS) | _TOKENS | _KEYS
 _RUNS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")  # getById2 -> get By Id 2; random text has many short runs
-_STANDS_FOR = re.compile(r"""(?ix)  # the beginning of what stands in place of a value
+_REFERENCE = re.compile(r"""(?ix)  # the beginning of what stands in place of a value
     \$[\w({] | < | \{ | %[({A-Z]|%[sdr]\b | ![01]\b     # $NAME ${NAME} $(pass), <token>, {token}, %(token)s %TOKEN%, !0
     | \*{3} | \.{3} | x{4,}|X{4,}                       # ***, ..., xxxx
     | \[REDACTED | \[picture | @[\w]{0,20}[({] | \#\{   # what redaction left, @Value(...), #{token}
@@ -117,12 +126,13 @@ def strength_of(name: str) -> Strength:
 def is_secret(value: str, strength: Strength, *, is_quoted: bool = True, is_sure: bool = True) -> bool:
     """Whether a value is a secret, given the strength of its name.
 
-    `is_sure`: what is there can only be a value, as in `NAME=value`; else a password must not look like a word.
+    `is_quoted`: the value is in quotes; else it may be code. `is_sure`: what is there can only be a value, as in
+    `NAME=value`; else a password must not look like a word.
     """
     if not 4 <= len(value) <= 20_000 or is_dummy(value):
         return False
     is_base64 = value[0] == "/" and _BASE64.fullmatch(value) and looks_random(value, 32)  # and no path
-    if _STANDS_FOR.match(value) and not is_base64:
+    if _REFERENCE.match(value) and not is_base64:
         return False
     if strength < Strength.PASSWORD:
         return _is_token(value, strength) and (is_quoted or not is_code(value))
@@ -153,23 +163,23 @@ def is_random_token(text: str) -> bool:
     return looks_random(plain, 10) or (text == plain and (plain.isupper() or sum(map(str.isdigit, plain)) >= 3))
 
 
-def looks_random(value: str, least: int) -> bool:
-    """Whether a text has at least `least` characters and looks random: `a3F9...`, not `getById2`.
+def looks_random(value: str, least_characters: int) -> bool:
+    """Whether a text has so many characters and looks random: `a3F9...`, not `getById2`.
 
     Random text changes between small letters, capitals and digits after two or three characters, words after five. So
     the runs of random text are short on average. The shorter a text, the more its average is a matter of chance, so the
     lower is the bound. tests/sessions/secret_texts.py has the texts that these bounds must tell apart.
     """
-    if len(value) < least or any(c.isspace() for c in value) or not value.isascii():
+    if len(value) < least_characters or any(c.isspace() for c in value) or not value.isascii():
         return False
     runs = _RUNS.findall(value)
     length, digits = sum(map(len, runs)), sum(c.isdigit() for c in value)  # length: of letters and digits
-    is_mostly_signs = length < least * 3 // 4 or length < 0.7 * len(value)
+    is_mostly_signs = length < least_characters * 3 // 4 or length < 0.7 * len(value)
     if is_mostly_signs or digits == length:
         return False
     is_long = length >= 28 and value.isalnum()
     if not digits:
-        most_average = 2.6 if length < 24 else 3.9 if is_long else 3.0
+        most_average = 3.9 if is_long else (2.6 if length < 24 else 3.0)
         return length >= 16 and length <= most_average * len(runs)
     if _HEX.fullmatch(value) or (len(value) >= 20 and value.isalnum() and _SCATTERED.search(value)):
         return True

@@ -22,6 +22,7 @@ import zstandard
 
 from monocontext.errors import DamagedData, InvalidUrl, UnsupportedFormat
 from monocontext.stores.protocol import Store
+from monocontext.writing.compression import DamagedCompression, DecompressedFile
 
 SESSIONS, TEXTS, COMPILED = "sessions", "texts", "compiled"
 BRIEF, ENDING = "brief.md", ".jsonl.zst"
@@ -85,16 +86,13 @@ def read_info(store: Store, key: str, size_bytes: int, etag: str | None = None) 
 def read_session(store: Store, key: str) -> tuple[SessionInfo, list[bytes], str]:
     """The description, the records as JSON lines, and the ETag of a session (1 GET). Raises as `read_info`."""
     blob, name = store.get(key), f"{store.url}/{key}"
-    reader = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(blob.data), read_across_frames=True)
-    text = bytearray()
     try:
-        while piece := reader.read(1 << 20):
-            text += piece
-            if len(text) > _MOST_BYTES:
-                raise DamagedData(f"{name} holds more than {_MOST_BYTES:,} bytes, the limit of a session")
-    except zstandard.ZstdError as error:
-        raise DamagedData(f"{name} cannot be decompressed: {error}: remove it, then upload the session") from None
-    head, *lines = bytes(text).split(b"\n")
+        text = DecompressedFile(io.BytesIO(blob.data), "zstd").read(_MOST_BYTES + 1)
+    except DamagedCompression as error:
+        raise DamagedData(f"{name}: {error}: remove it, then upload the session") from None
+    if len(text) > _MOST_BYTES:
+        raise DamagedData(f"{name} holds more than {_MOST_BYTES:,} bytes, the limit of a session")
+    head, *lines = text.split(b"\n")
     info = _parse(head, name)
     if not lines or lines.pop():
         raise DamagedData(f"{name} is cut off: remove it, then upload the session")
@@ -131,8 +129,7 @@ def key_part(name: str, kind: str = "name") -> str:
     if part.startswith("."):
         part = "%2E" + part[1:]
     if len(part) > _MOST_NAME_BYTES:
-        problem = f"takes {len(part):,} bytes in a key, more than {_MOST_NAME_BYTES}"
-        raise InvalidUrl(f"the {kind} {name[:40]!r}... {problem}")
+        raise InvalidUrl(f"the {kind} {name[:40]!r}... has {len(part):,} bytes in a key, more than {_MOST_NAME_BYTES}")
     return part
 
 

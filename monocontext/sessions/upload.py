@@ -77,16 +77,17 @@ def upload_session(
 ) -> Uploaded:
     """Upload a session, unless the archive has all of it (then 1 HEAD, 1 GET).
 
-    `project`: by default that of the agent's directory. `user`: `name@machine`, kept with the session.
-    `patterns`: regular expressions of more secrets. `is_open`: the agent is still writing; an incomplete last line is
-    left for the next upload. Cost: 1 HEAD, 1 GET of 4 KiB, 1 PUT; if it differs from what another machine has uploaded,
-    also 1 LIST, and 1 GET of each copy. Raises `OSError` and `InvalidText` for the file, `InvalidUrl` and
-    `StoreFailure` for the store, `MonocontextError` if too many sessions have its id.
+    `project`: by default that of the agent's directory. `user`: `name@machine`, kept with the session. `patterns`:
+    regular expressions of more secrets. `is_open`: the agent is still writing; an incomplete last line is left for the
+    next upload. Cost: 1 HEAD, 1 GET of 4 KiB, 1 PUT; if it differs from what another machine has uploaded, also 1 LIST,
+    and 1 GET of each copy. Raises `OSError` and `InvalidText` for the file, `InvalidUrl` and `StoreFailure` for the
+    store, `MonocontextError` if too many copies of the session differ.
     """
     name = project or project_of_session(file)
     redactor = Redactor(patterns, enabled=redact)
     records, problems, is_partial = _read(file, is_open)
-    load, report = cache(partial(_redacted, file, name, records, redactor, user)), Uploaded(file.session_id, name)
+    load = cache(partial(_redacted, file, name, records, redactor, user))  # once, and only if it is needed
+    report = Uploaded(file.session_id, name)
     if records and dry_run:
         stored, (info, lines) = _read_stored(store, session_key(name, file.session_id)), load()
         report = _report(info, stored[0] if stored else SessionInfo(file.session_id, name), sum(map(len, lines)))
@@ -104,9 +105,8 @@ def upload_changed(
 ) -> list[Uploaded]:
     """Call `upload` with each file whose size or time differs from that in the file at `states_path`, and update that.
 
-    Returns the reports of `upload`, which returns None for a file that is not wanted. States of files that are not in
-    `files` are dropped. `note` gets a line for each file that fails, and the others go on; but if the store is down,
-    raises `StoreFailure`. If the states are lost, files are compared with the archive again.
+    Returns the reports of `upload`, which may return None for a file. States of files that are not in `files` are
+    dropped. `note` gets a line for each file that fails. Raises `StoreFailure` if the store is down.
     """
     files, before, reports = list(files), read_states(states_path), list[Uploaded]()
     states = {path: before[path] for path in (str(file.path) for file in files) if path in before}
@@ -171,7 +171,7 @@ def project_of_session(file: SessionFile) -> str:
 
 
 def _read(file: SessionFile, is_open: bool) -> tuple[list[tuple[int, Record]], list[str], bool]:
-    """The records of a file with their line numbers, each uuid once; problems; and whether a last line was left out."""
+    """The records of a file with their line numbers, each uuid once; the problems; whether a last line was left out."""
     results, problems, uuids = list[tuple[int, Record]](), list[str](), set[str]()
     for line in SESSION_READERS[file.agent].lines(file.path):
         if line.is_tail and is_open:
@@ -188,10 +188,10 @@ def _read(file: SessionFile, is_open: bool) -> tuple[list[tuple[int, Record]], l
 
 
 def _redacted(
-    file: SessionFile, project: str, read: list[tuple[int, Record]], redactor: Redactor, user: str
+    file: SessionFile, project: str, numbered: list[tuple[int, Record]], redactor: Redactor, user: str
 ) -> tuple[SessionInfo, list[bytes]]:
     """The description of a session and its records as lines of JSON, without secrets."""
-    records = [redactor.record(record, line) for line, record in read]
+    records = [redactor.record(record, line) for line, record in numbered]
     maker = SESSION_READERS[file.agent].maker(file.session_id)
     turns = [turn for record in records for turn in maker.feed(record)]
     lines, ids = [dumps(record) for record in records], ids_of(records)

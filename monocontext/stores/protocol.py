@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Protocol, cast, runtime_checkable
 
 from monocontext.errors import AlreadyExists, ContextChanged, DamagedData, InvalidUrl, NotFound, StoreFailure
-from monocontext.records import dataclass, field
+from monocontext.records import dataclass, field, replace
 from monocontext.stores import log
 
 _FOLDER_MARKER = r"(?:(?!\.{1,2}/)[^/]+/)*"  # `folder/` or `a/b/`, but not `a//` or `../`
@@ -184,15 +184,15 @@ class StoreBase:
 class StoreWrapper(StoreBase):
     """Passes every verb on to the store below, `store`. Subclasses override some."""
 
-    _prefix = ""  # what is put before each key
-
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, prefix: str = "") -> None:
+        """`prefix`: what all keys below begin with, such as `texts/`; keys of the wrapper are without it."""
         self.store = store
+        self._prefix = prefix
         self.is_near = isinstance(store, StoreBase) and store.is_near
 
     @property
     def url(self) -> str:
-        return self.store.url
+        return f"{self.store.url.rstrip('/')}/{self._prefix.rstrip('/')}" if self._prefix else self.store.url
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
         return self.store.get(self._prefix + key, most_bytes=most_bytes)
@@ -204,10 +204,12 @@ class StoreWrapper(StoreBase):
         return self.store.put(self._prefix + key, data, if_absent=if_absent, if_match=if_match)
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        return self.store.list(self._prefix + prefix)
+        infos = self.store.list(self._prefix + prefix)
+        return (replace(info, key=info.key.removeprefix(self._prefix)) for info in infos) if self._prefix else infos
 
     def head(self, key: str) -> ObjectInfo:
-        return self.store.head(self._prefix + key)
+        info = self.store.head(self._prefix + key)
+        return replace(info, key=key) if self._prefix else info
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
         self.store.delete(self._prefix + key, if_match=if_match)

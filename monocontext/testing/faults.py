@@ -114,15 +114,13 @@ class CrashingStore(WrappedStore):
         self.crashed = False  # whether a put has raised `Crash`
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
-        with self._lock:
+        with self._lock:  # also around the put: with several writers the crash comes after exactly `after_puts` puts
             if self._puts_left == 0 and not self.crashed:
                 self.crashed = True
                 if self._landed:
-                    # past `_send`, which raises from now on
-                    self.store.put(key, data, if_absent=if_absent, if_match=if_match)
+                    self.store.put(key, data, if_absent=if_absent, if_match=if_match)  # past `_send`, which raises now
                 raise Crash(f"before the answer to put {key}" if self._landed else f"before put {key}")
             self._puts_left -= 1
-            # Under the lock: with several writers the crash comes after exactly `after_puts` puts.
             return super().put(key, data, if_absent=if_absent, if_match=if_match)
 
     def _send(self, request: Request, call: Callable[[], _T]) -> _T:

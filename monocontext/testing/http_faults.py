@@ -1,9 +1,9 @@
 """Describe the faults of an HTTP server, and decide which requests meet them. No I/O.
 
-server.faults.add(stall(at=1000), key="*/segments/*")          # the first GET of a segment
-server.faults.add(slow_down(), times=3)                        # the next three GETs
-server.faults.add(reset(), verb="CONNECT", times=2)            # the next two connections, before a byte is read
-server.faults.add(cut(at=10), share=0.05, times=None)          # one GET in twenty, for ever
+server.faults.add(stall(at=1000), key="*/segments/*")  # the first GET of a segment
+server.faults.add(slow_down(), times=3)                # the next three GETs
+server.faults.add(reset(), verb="CONNECT", times=2)    # the next two connections, before a byte is read
+server.faults.add(cut(at=10), share=0.05, times=None)  # one GET in twenty, for ever
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ class FaultRule:
     fault: HttpFault
     verb: str = "GET"
     """`GET`, `HEAD`, `PUT`, `POST`, `DELETE`, `LIST` (a GET of the bucket), `CONNECT`, or `*` for all but `CONNECT`."""
-    key: str = "*"  # a pattern for the key of the object, with `*` and `?` as for file names
+    key: str = "*"  # a glob for the key of the object: `*/segments/*`
     skip: int = 0  # the number of matching requests that pass first
     times: int | None = 1  # the number of requests that meet the fault then; `None` for all
     share: float = 1.0  # the probability that a matching request meets the fault

@@ -56,7 +56,7 @@ class WrappedStore(StoreWrapper):
 
 
 class CountingStore(WrappedStore):
-    """Counts requests, failed ones included, and the bytes read. The counts are exact when many threads use it.
+    """Counts requests, failed ones included, and the bytes read. Exact with many threads; read it when none is busy.
 
     A `list` counts 1 for each 1000 objects or part of them, as on S3; a `put` counts 1 for any size.
     """
@@ -88,16 +88,16 @@ class CountingStore(WrappedStore):
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         for number, result in enumerate(super().list(prefix)):
             if number and number % _LISTED_PER_REQUEST == 0:
-                self._note(Request("list", prefix))
+                self._count(Request("list", prefix))
             yield result
 
-    def _note(self, request: Request) -> None:
+    def _count(self, request: Request) -> None:
         with self._lock:
             self.log.append(request)
             self.counts[request.verb] += 1
 
     def _send(self, request: Request, call: Callable[[], _T]) -> _T:
-        self._note(request)
+        self._count(request)
         result = call()
         if isinstance(result, Blob):
             with self._lock:
@@ -112,7 +112,7 @@ class SlowStore(WrappedStore):
         self, store: Store, seconds: float | Callable[[], float], *, bytes_per_second: float | None = None
     ) -> None:
         super().__init__(store)
-        self.is_near = False
+        self.is_near = False  # so that readers fetch as much as from afar
         self._seconds = seconds
         self._bytes_per_second = bytes_per_second
 

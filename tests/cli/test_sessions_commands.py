@@ -53,7 +53,7 @@ def test_a_damaged_session_stops_no_other(cli: Cli, machine: Path) -> None:
     damaged.write_bytes(zstandard.compress(b"{}\n" * 9)[:-3])
     ran = cli("sessions", "upload", "--all", machine)
     assert (ran.code, ran.out.count(": uploaded 1 records")) == (1, 2)
-    assert ran.err == f"monocontext: {damaged}: cannot be decompressed: its end is missing\n"
+    assert ran.err == f"monocontext: {damaged}: damaged zstd data: its end is missing\n"
 
 
 def test_dry_run_and_report(cli: Cli, machine: Path) -> None:

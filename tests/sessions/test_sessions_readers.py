@@ -275,7 +275,7 @@ def test_a_line_of_garbage_ends_soon(tmp_path: Path) -> None:
 
 
 def test_records_in_a_huge_damaged_line_are_not_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "_MOST_CHARACTERS", 100)
+    monkeypatch.setattr(records, "_MOST_SEARCHED_CHARACTERS", 100)
     path = tmp_path / "x.jsonl"
     path.write_bytes(TORN + b"\n" + TORN + b"x" * 100 + b + b"\n")
     assert [bool(line.problem) for line in read_lines(path)] == [True, True]
