@@ -54,7 +54,7 @@ class _Lines:
     async def __aiter__(self) -> AsyncIterator[str]:
         while line := await run_sync(self._file.readline, abandon_on_cancel=True):
             refusal = refusal_of(line)
-            if refusal is not None or _is_request(line):
+            if refusal is not None or is_request(line):
                 self.replies.due += 1
             if refusal is None:
                 yield line.decode(errors="replace")
@@ -88,7 +88,7 @@ class _Replies:
         await self.aclose()
 
 
-def _is_request(line: bytes) -> bool:
+def is_request(line: bytes) -> bool:
     """Whether a line that `refusal_of` accepts is a request, which gets a reply."""
     return bool(line.strip()) and {"id", "method"} <= json.loads(line.decode(errors="replace")).keys()
 

@@ -48,8 +48,8 @@ def test_a_line_without_sense_is_answered(line: str, identity: int | str | None,
     [
         *(CALL % (1, r"\ud83e\udd9c"), CALL % ('"a"', "x"), "", " \n", '{"jsonrpc": "2.0", "method": 9}'),
         *('{"jsonrpc": "2.0", "id": 9, "result": 5}', '{"jsonrpc": "2.0", "id": null, "error": {}}'),
-        '{"jsonrpc": "2.0", "method": "notifications/initialized"}',
+        '{"jsonrpc": "2.0", "method": "notifications/progress", "params": {"id": 1}}',
     ],
 )
 def test_other_lines_are_left_to_the_sdk(line: str) -> None:
-    assert stdio.refusal_of(line.encode()) is None
+    assert (stdio.refusal_of(line.encode()), stdio.is_request(line.encode())) == (None, "tools/call" in line)
