@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from monocontext.sessions import secret_field_patterns as patterns
-from monocontext.sessions.secret_values import Span, Strength, is_code, is_mixed, is_secret, looks_random, strength_of
+from monocontext.sessions.secret_values import Secret, Strength, is_code, is_mixed, is_secret, looks_random, strength_of
 
 _Part = tuple[int, int]  # start and stop of a value in the text
 Finder = Callable[["_Field"], list[_Part] | None]
@@ -26,11 +26,11 @@ _TYPE_WORDS = frozenset("str string int bool text varchar bytes secretstr any ob
 _JUDGED_CHARACTERS = 128  # the beginning by which a value without quotes is judged: it may hold a hundred names
 
 
-def find_named(text: str, start: int, stop: int) -> list[Span]:
+def find_named(text: str, start: int, stop: int) -> list[Secret]:
     """The secrets that belong to the name around the word from `start` to `stop`."""
     field = _read_field(text, start, stop)
     parts = _find_value(field, (_find_in_element, _find_in_pair, *_FINDERS)) if field else []
-    return [Span(*part, "named-secret") for part in parts]
+    return [Secret(*part, "named-secret") for part in parts]
 
 
 def _find_value(field: _Field, finders: tuple[Finder, ...]) -> list[_Part]:

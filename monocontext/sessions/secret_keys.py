@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from monocontext.sessions.secret_values import Span
+from monocontext.sessions.secret_values import Secret
 
 _KIND = "private-key"
 _KEY_MARK = re.compile(r"-----(BEGIN|END)[ +][A-Z0-9 +]{0,40}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----")
@@ -27,7 +27,7 @@ KEY_BEGINNINGS = ("MII MHcCAQEE MHQCAQEE MIGkAgEB MIHcAgEB MIGHAgEA MIG2AgEA MIH
 _DER_KEY = re.compile(f"{'|'.join(KEY_BEGINNINGS[1:])}|MII...IBA[AD]|MII..(?:DB|TBX|zBJ)|MII.[\\w+/]{{2,4}}AgEA")
 
 
-def find_private_keys(text: str) -> Iterator[Span]:
+def find_private_keys(text: str) -> Iterator[Secret]:
     """Yield the private keys that have a first or a last line."""
     done = 0
     for mark in _KEY_MARK.finditer(text):
@@ -35,11 +35,11 @@ def find_private_keys(text: str) -> Iterator[Span]:
             stop = _find_key_end(text, mark.end())
             if stop is not None:
                 done = stop
-                yield Span(mark.start(), stop, _KIND)
+                yield Secret(mark.start(), stop, _KIND)
         elif mark.start() >= done:
             start = _find_body_start(text, mark.start(), done)
             if start is not None:
-                yield Span(start, mark.end(), _KIND)
+                yield Secret(start, mark.end(), _KIND)
 
 
 def _find_key_end(text: str, start: int) -> int | None:
@@ -52,14 +52,14 @@ def _find_key_end(text: str, start: int) -> int | None:
     return stop if re.search(r"[A-Za-z0-9+/]{10}", text[start:stop]) else None
 
 
-def find_bare_key(text: str, offset: int, _stop: int) -> list[Span]:
+def find_bare_key(text: str, offset: int, _stop: int) -> list[Secret]:
     """The private key at `offset`, base64 of DER or OpenSSH without its first line; empty if there is none."""
     run = _KEY_RUN.match(text, offset) if _DER_KEY.match(text, offset) else None
     if not run:
         return []
     newline = text.find("\n", run.end(), run.end() + 8)
     stop = _find_body_end(text, newline + 1) if newline >= 0 else None
-    return [Span(offset, run.end() if stop is None else stop, _KIND)]
+    return [Secret(offset, run.end() if stop is None else stop, _KIND)]
 
 
 def _find_body_end(text: str, start: int) -> int | None:

@@ -18,7 +18,7 @@ from monocontext.sessions.secret_fields import find_named
 from monocontext.sessions.secret_keys import KEY_BEGINNINGS, find_bare_key, find_private_keys
 from monocontext.sessions.secret_phrases import PHRASES, Phrase, expand
 from monocontext.sessions.secret_tokens import PIECES, SHAPELESS, STRUCTURES, TOKENS
-from monocontext.sessions.secret_values import NAME_WORDS, Span, is_dummy, is_random_token
+from monocontext.sessions.secret_values import NAME_WORDS, Secret, is_dummy, is_random_token
 from monocontext.sessions.secret_views import decode_escapes, join_wraps
 
 _MOST_LEVELS = 4  # of escapes that are decoded: a tool's result that quotes a transcript is JSON in JSON in JSON
@@ -29,13 +29,13 @@ _BASE64 = re.compile(r"""(?x) (?<![A-Za-z0-9+/_-])
 _TO_STANDARD = str.maketrans("-_", "+/", " \t\r\n=")  # base64 of URLs as usual base64, without blanks and padding
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _compile = functools.cache(re.compile)  # when it is needed: most kinds never occur
-Rule = Callable[[str, int, int], Iterable[Span]]
+Rule = Callable[[str, int, int], Iterable[Secret]]
 """Finds the secrets around the word from a start to a stop in a text."""
 
 
-def find_secrets(text: str, extra: Sequence[re.Pattern[str]] = ()) -> list[Span]:
+def find_secrets(text: str, extra: Sequence[re.Pattern[str]] = ()) -> list[Secret]:
     """The spans of the secrets in a text, in order, without overlaps. `extra`: the user's own patterns."""
-    merged: list[Span] = []
+    merged: list[Secret] = []
     for span in sorted(_find_spans(text, extra, _MOST_LEVELS), key=lambda span: (span.start, -span.stop)):
         if merged and span.start < merged[-1].stop:
             merged[-1] = merged[-1]._replace(stop=max(span.stop, merged[-1].stop))
@@ -44,27 +44,27 @@ def find_secrets(text: str, extra: Sequence[re.Pattern[str]] = ()) -> list[Span]
     return merged
 
 
-def _find_spans(text: str, extra: Sequence[re.Pattern[str]], levels: int) -> Iterator[Span]:
+def _find_spans(text: str, extra: Sequence[re.Pattern[str]], levels: int) -> Iterator[Secret]:
     """Yield the secrets of a text and of its views, with up to `levels` levels of escapes decoded."""
     yield from _find_plain(text, extra)
     for view in join_wraps(text):
         for start, stop, kind in _find_plain(view.text, extra):
-            yield Span(view.offset(start), view.offset(stop - 1) + 1, kind)
+            yield Secret(view.offset(start), view.offset(stop - 1) + 1, kind)
     if levels:
         for view in decode_escapes(text):
             for start, stop, kind in _find_spans(view.text, extra, levels - 1):
-                yield Span(view.offset(start), view.offset(stop), kind)
+                yield Secret(view.offset(start), view.offset(stop), kind)
 
 
-def _find_plain(text: str, extra: Sequence[re.Pattern[str]]) -> Iterator[Span]:
+def _find_plain(text: str, extra: Sequence[re.Pattern[str]]) -> Iterator[Secret]:
     """Yield the secrets of a text as it stands."""
     for pattern in extra:
-        yield from (Span(*match.span(), "custom") for match in pattern.finditer(text))
+        yield from (Secret(*match.span(), "custom") for match in pattern.finditer(text))
     yield from _PREFIXES.spans(text, text)
     yield from _PIECES.spans(text, text)
     for kind, pattern in _SHAPELESS:
         group = "secret" if pattern.groups else 0
-        yield from (Span(*match.span(group), kind) for match in pattern.finditer(text))
+        yield from (Secret(*match.span(group), kind) for match in pattern.finditer(text))
     if "-----" in text:
         yield from find_private_keys(text)
     lower = text.replace("\u0130", "I").lower()  # the one letter that is longer in lower case
@@ -72,7 +72,7 @@ def _find_plain(text: str, extra: Sequence[re.Pattern[str]]) -> Iterator[Span]:
     yield from _find_encoded(text)
 
 
-def _find_encoded(text: str) -> Iterator[Span]:
+def _find_encoded(text: str) -> Iterator[Secret]:
     """Yield whole runs of base64 that decode to a text with a secret."""
     for match in _BASE64.finditer(text):
         run = match[0]
@@ -91,7 +91,7 @@ def _find_encoded(text: str) -> Iterator[Span]:
         if _CONTROL.search(plain, 0, surely_data) or "\ufffd" in plain[:valid_characters]:
             continue  # not a text, but a picture or a hash
         if secret := next(_find_spans(plain, (), 1), None):
-            yield Span(*match.span(), secret.kind)
+            yield Secret(*match.span(), secret.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Shape:
     pattern: str  # its group `secret` is the secret, or all that it matches if it has none
     most_before: int = 0  # the most characters of a match before the word
 
-    def __call__(self, text: str, start: int, _stop: int = 0) -> list[Span]:
+    def __call__(self, text: str, start: int, _stop: int = 0) -> list[Secret]:
         """The secret in the match around the word that begins at `start`, as a list; empty if there is none."""
         match = self._match(text, start)
         if match is None:
@@ -111,7 +111,7 @@ class Shape:
         secret, rest = groups.get("secret"), groups.get("rest")
         if (rest and not is_random_token(rest)) or (secret is not None and is_dummy(secret)):
             return []
-        return [Span(*match.span("secret" if secret is not None else 0), self.kind)]
+        return [Secret(*match.span("secret" if secret is not None else 0), self.kind)]
 
     def _match(self, text: str, offset: int) -> re.Match[str] | None:
         """The match that contains the character at `offset`."""
@@ -137,7 +137,7 @@ class WordFinder:
                 self._rules[shortest].append(rule)
         self._pattern = re.compile(before + _any_of(sorted(self._rules)))
 
-    def spans(self, text: str, searched: str) -> Iterator[Span]:
+    def spans(self, text: str, searched: str) -> Iterator[Secret]:
         """Yield what the rules find in `text` around each word in `searched`, the same text or that in lower case."""
         offset = 0
         while word := self._pattern.search(searched, offset):

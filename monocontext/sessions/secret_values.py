@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 
-class Span(NamedTuple):
+class Secret(NamedTuple):
     """A secret in a text: characters [start, stop)."""
 
     start: int
