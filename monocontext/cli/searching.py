@@ -120,7 +120,7 @@ def grep(
         scope = _Scope(context, url, globs or [], str if as_json else escape_controls)
         style = make_style(pattern, context.documents.count > 1)
         selected = select_lines(
-            context, pattern, scope.ranges(), scope.file_at, invert=invert, most=most, executor=executor
+            context, pattern, scope.ranges(), scope.file_at, invert=invert, most_per_file=most, executor=executor
         )
         first = next(selected, None)
         if not silent:

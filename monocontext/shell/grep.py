@@ -134,6 +134,6 @@ class _Search:
         text, query, shown = target.files.text, self._query, target.shown
         ranges = [(0, len(text))] if shown is None else ranges_of(record for _, record in shown.values())
         file_at, inverts = partial(target.file_at, query), query.has("invert-match")
-        for line in select_lines(text, query.pattern, ranges, file_at, invert=inverts, most=query.most_lines):
+        for line in select_lines(text, query.pattern, ranges, file_at, invert=inverts, most_per_file=query.most_lines):
             self.has_selected = True
             yield line

@@ -58,31 +58,31 @@ def select_lines(
     file_at: Callable[[int], ShownFile | None],
     *,
     invert: bool = False,
-    most: int | None = None,
+    most_per_file: int | None = None,
     executor: Executor | None = None,
 ) -> Iterator[Line]:
-    """The lines in `ranges` that match, or with `invert` those that do not: of each file the first `most`.
+    """The lines in `ranges` that match, or with `invert` those that do not: of each file the first `most_per_file`.
 
     `file_at` returns the file that has a character, the first of a line; None if that file is not to be searched.
     """
     search = partial(text.grep, list(pattern.patterns), executor=executor)
-    pending = ranges[::-1] if most != 0 else []
+    pending = ranges[::-1] if most_per_file != 0 else []
     file, count = None, 0
     while pending:
         start, stop = pending.pop()
-        only_file = file_at(start) if most is not None else None
-        limit = most if only_file is not None and only_file.document.stop >= stop else None
+        only_file = file_at(start) if most_per_file is not None else None
+        limit = most_per_file if only_file is not None and only_file.document.stop >= stop else None
         hits = _without_match(text, pattern, start, stop) if invert else search(start=start, stop=stop, max_hits=limit)
         for hit in hits:
             if file is None or hit.offset >= file.document.stop:
                 first = text.span.line_start(hit.line_number - 1)
                 if file is None or first >= file.document.stop:
                     file, count = file_at(first), 0
-            if file is None or count == most:
+            if file is None or count == most_per_file:
                 continue
             count += 1
             yield Line(file, hit.line_number - file.document.first_line, hit.line, hit)
-            if executor is None and count == most and file.document.stop - hit.offset > _MOST_GAP:
+            if executor is None and count == most_per_file and file.document.stop - hit.offset > _MOST_GAP:
                 pending.append((file.document.stop, stop))
                 break
 

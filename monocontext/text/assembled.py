@@ -116,7 +116,7 @@ def assemble(
     )
     reader = handle.reader_of(manifest)
     reader.fetcher.url = url  # for errors and `text.url`, instead of the store in memory
-    return Monocontext._of(Span(StoredSource(reader), 0, reader.characters), limit, handle)
+    return Monocontext._over_span(Span(StoredSource(reader), 0, reader.characters), limit, handle)
 
 
 def _documents(

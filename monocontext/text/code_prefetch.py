@@ -96,14 +96,14 @@ class Thinking:
                 self._prefetcher.reply_ends()
 
 
-def prefetch(reader: object, start: int, size: int, ranges: Iterable[tuple[int, int]]) -> None:
-    """Fetch ranges of a text in this order. The text is the `size` characters from `start` on of a reader. Raises
+def prefetch(reader: object, start: int, characters: int, ranges: Iterable[tuple[int, int]]) -> None:
+    """Fetch ranges of a text in this order. The text is the `characters` from `start` on of a reader. Raises
     `ValueError` for anything but pairs with 0 <= start <= stop."""
     pairs: list[tuple[int, int]] = []
     for item in ranges:
         match item:
             case (int(first), int(stop)) if 0 <= first <= stop:
-                pairs.append((start + min(first, size), start + min(stop, size)))
+                pairs.append((start + min(first, characters), start + min(stop, characters)))
             case _:
                 raise ValueError(f"prefetch takes pairs of characters 0 <= start <= stop, not {item!r}")
     if isinstance(reader, Reader):

@@ -218,7 +218,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
                 raise
             opened.store = plain
             reader = opened.reader()
-        text = cls._of(Span(StoredSource(reader), 0, reader.characters), materialize_limit, opened)
+        text = cls._over_span(Span(StoredSource(reader), 0, reader.characters), materialize_limit, opened)
         if preload:
             reader.preload()
         if shape != "text":
@@ -226,7 +226,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         return text.lines if unit == "lines" else text
 
     @classmethod
-    def _of(
+    def _over_span(
         cls, span: Span, limit: int, opened: ContextHandle | None = None, recipe: tuple[Any, ...] | None = None
     ) -> Monocontext:
         """A text over a span. `opened`: only for the text of a context; `recipe`: only for a derived one."""
@@ -310,24 +310,24 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         start, stop, _ = slice(start, stop).indices(len(self))
         view = self._view(start, max(start, stop))
         limit = self._limit if materialize_limit is None else check_int("materialize_limit", materialize_limit, 0)
-        return self._of(view.span, limit, view._opened, view._recipe)
+        return self._over_span(view.span, limit, view._opened, view._recipe)
 
     def _view(self, start: int, stop: int) -> Monocontext:
         if start == 0 and stop == len(self):
             return self._snapshot
-        return self._of(self.span.between(start, stop), self._limit, self._opened, self._recipe)
+        return self._over_span(self.span.between(start, stop), self._limit, self._opened, self._recipe)
 
-    def _part(self, start: int, stop: int) -> str | Monocontext:
+    def _str_or_view(self, start: int, stop: int) -> str | Monocontext:
         return self._read(start, stop) if stop - start <= self._limit else self._view(start, stop)
 
     @property
     def _snapshot(self) -> Monocontext:
         """This text at its present generation: a copy if `refresh` could change it."""
         can_change = self._opened is not None and self.span.is_whole
-        return self._of(self.span, self._limit, self._opened, self._recipe) if can_change else self
+        return self._over_span(self.span, self._limit, self._opened, self._recipe) if can_change else self
 
     def _derived_text(self, source: Derived, recipe: tuple[Any, ...]) -> Monocontext:
-        return self._of(Span(source, 0, source.characters), self._limit, None, recipe)
+        return self._over_span(Span(source, 0, source.characters), self._limit, None, recipe)
 
     @property
     def span(self) -> Span:
@@ -368,7 +368,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         source = self._source
         if not isinstance(source, StoredSource) or not self.span.is_whole:
             raise ValueError("only a whole context has documents, not a part of one or a text derived from one")
-        return Documents(source, lambda span: self._of(span, self._limit, self._opened))
+        return Documents(source, lambda span: self._over_span(span, self._limit, self._opened))
 
     def __dir__(self) -> list[str]:
         """The public names, without those that only this package uses."""
@@ -575,7 +575,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
 def served_text(reader: ServedReader) -> Monocontext:
     """The text that another process serves (`Monocontext.serve`) to this reader (no request)."""
     described = reader.described
-    text = Monocontext._of(Span(StoredSource(reader), described["start"], described["stop"]), described["limit"])
+    text = Monocontext._over_span(Span(StoredSource(reader), described["start"], described["stop"]), described["limit"])
     for name, arguments in described["steps"]:
         text = getattr(text, name)(*arguments)
     return text

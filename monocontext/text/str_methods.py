@@ -55,7 +55,7 @@ class StrLike(LazyText):
     def __len__(self) -> int: ...
 
     @abstractmethod
-    def _part(self, start: int, stop: int) -> str | Self:
+    def _str_or_view(self, start: int, stop: int) -> str | Self:
         """Characters [start, stop): a `str` up to the limit, above it a view of this kind."""
 
     @abstractmethod
@@ -245,17 +245,17 @@ class StrLike(LazyText):
             start += _stripped(self.span.texts(), lambda text: text.lstrip(value))
         if right:
             stop -= _stripped(self.span.texts(start, stop, reverse=True), lambda text: text.rstrip(value))
-        return self._part(start, stop)
+        return self._str_or_view(start, stop)
 
     def removeprefix(self, prefix: str, /) -> str | Self:
         """The text without a prefix; reads as many characters as the prefix has."""
         prefix = _argument("removeprefix", prefix)
-        return self._part(len(prefix) if self.startswith(prefix) else 0, len(self))
+        return self._str_or_view(len(prefix) if self.startswith(prefix) else 0, len(self))
 
     def removesuffix(self, suffix: str, /) -> str | Self:
         """The text without a suffix; reads as many characters as the suffix has."""
         suffix = _argument("removesuffix", suffix)
-        return self._part(0, len(self) - len(suffix) if self.endswith(suffix) else len(self))
+        return self._str_or_view(0, len(self) - len(suffix) if self.endswith(suffix) else len(self))
 
     # -- pieces ----------------------------------------------------------------------------------------------------
 
@@ -263,15 +263,15 @@ class StrLike(LazyText):
         """The text before the first occurrence, the separator, and the text after it; streams up to the occurrence."""
         offset = self._find(sep := _separator("partition", sep), None, None)
         if offset < 0:
-            return self._part(0, len(self)), "", ""
-        return self._part(0, offset), sep, self._part(offset + len(sep), len(self))
+            return self._str_or_view(0, len(self)), "", ""
+        return self._str_or_view(0, offset), sep, self._str_or_view(offset + len(sep), len(self))
 
     def rpartition(self, sep: str, /) -> tuple[str | Self, str, str | Self]:
         """The text before the last occurrence, the separator, and the text after it; streams from the end."""
         offset = self._find(sep := _separator("rpartition", sep), None, None, reverse=True)
         if offset < 0:
-            return "", "", self._part(0, len(self))
-        return self._part(0, offset), sep, self._part(offset + len(sep), len(self))
+            return "", "", self._str_or_view(0, len(self))
+        return self._str_or_view(0, offset), sep, self._str_or_view(offset + len(sep), len(self))
 
     @overload
     def split(self, sep: str | None = None) -> list[str] | LazyList: ...
@@ -298,11 +298,11 @@ class StrLike(LazyText):
         parts: list[str | Self] = []
         start = 0
         for occurrence in span.occurrences(value) if most_splits else ():
-            parts.append(self._part(start, occurrence))
+            parts.append(self._str_or_view(start, occurrence))
             start = occurrence + len(value)
             if len(parts) == most_splits:
                 break
-        return [*parts, self._part(start, len(self))]
+        return [*parts, self._str_or_view(start, len(self))]
 
     def splitlines(self, keepends: bool = False) -> list[str] | LazyList:
         """The lines as a list; above the limit a lazy one that streams."""

@@ -157,8 +157,8 @@ class TextTools:
         end = time.monotonic() + SEARCH_SECONDS
         records = (documents.table.document(index) for index in range(number + 1, documents.count))
         rows = (
-            (item.name, f"{item.name}  characters {item.start} to {item.stop}" if select(item.name) else None)
-            for item in records
+            (record.name, f"{record.name}  characters {record.start} to {record.stop}" if select(record.name) else None)
+            for record in records
         )
         return list_reply(
             rows,

@@ -128,9 +128,9 @@ class Pattern(Unchanging, metaclass=ABCMeta):
             return LazyMatches(self._plan, span, limit, (self, "split", string._snapshot), is_split=True)
         items: list[Any] = []
         for match, base in islice(scan(self._plan, span, limit, low, high, narrow=True), most):
-            items += [string._part(low, base + match.start()), *match.groups()]
+            items += [string._str_or_view(low, base + match.start()), *match.groups()]
             low = base + match.end()
-        return [*items, string._part(low, high)]
+        return [*items, string._str_or_view(low, high)]
 
     def sub(self, repl: Any, string: Any, count: int = 0) -> Any:
         """The text with matches replaced; `ContextTooLarge` above the limit."""

@@ -117,8 +117,8 @@ def _pick(headings: Sequence[_Heading], max_headings: int) -> HeadingStarts:
     whole, evenly spaced headings are taken."""
     chosen: list[_Heading] = []
     for level in sorted({heading.level for heading in headings}):
-        same_level, room = [heading for heading in headings if heading.level == level], max_headings - len(chosen)
-        count = min(len(same_level), room)
+        same_level = [heading for heading in headings if heading.level == level]
+        count = min(len(same_level), max_headings - len(chosen))
         chosen += [same_level[number * len(same_level) // count] for number in range(count)]
     return [(candidate.kind, candidate.start) for candidate in sorted(chosen, key=lambda candidate: candidate.start)]
 
