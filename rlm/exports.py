@@ -1,4 +1,4 @@
-"""The names of `rlm`, each from its home; `rlm` imports them at the first use of one."""
+"""Import the public names of `rlm` from their modules; `rlm` imports this module at the first use of a name."""
 # ruff: noqa: I001 # names in rows
 
 from rlm.calls.backoff import Backoff

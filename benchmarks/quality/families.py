@@ -27,7 +27,7 @@ CLASSIFY = "Is this message about money, delivery or thanks? Answer with one wor
 
 
 def make(families: tuple[str, ...], count: int, seed: int) -> list[Question]:
-    """`count` questions of each family, one family after the other: a run that stops early has asked all families."""
+    """Make `count` questions of each family, in turns, so that a run that stops early has asked every family."""
     dice = {family: Random(f"{family} {seed}") for family in families}
     return [FAMILIES[family](number, count, dice[family]) for number in range(count) for family in families]
 

@@ -1,1 +1,1 @@
-"""Programs over a context on a virtual clock: a real engine, simulated workers and link, exact and seeded times."""
+"""Run programs on a virtual clock: the engine is real, workers and link are simulated, times are reproducible."""

@@ -82,7 +82,7 @@ search = make_command(_search, "search", kind=_SearchCommand)
 
 
 def _split_url(words: list[str]) -> tuple[list[str], str]:
-    """The words and the URL, the first or last word that is no ` -word`. Raises a usage error if both may be it."""
+    """The words, and the URL: the first or last word that is no ` -word`. Raises a usage error if it may be either."""
     unwanted = [word for word in words if word.startswith(" -")]
     wanted = [word for word in words if word not in unwanted]
     if not wanted:

@@ -139,7 +139,7 @@ def _from_posix(pattern: str, *, extended: bool) -> str:
     shape = "".join(operator or token.strip("{}") for operator, token in zip(operators, tokens, strict=True))
     is_foreign = tokens[-1:] == ["\\"] or "[" in tokens or _TWO_REPEATS.search(shape)
     if is_foreign or (not extended and _NO_INTERVAL.search(shape)):
-        raise re.error("Python has no equal pattern")
+        raise re.error("no pattern of Python is equivalent")
     parts = []
     padded = ["|", *operators, "|"]
     for token, before, operator, after in zip(tokens, padded, operators, padded[2:], strict=False):

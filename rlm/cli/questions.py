@@ -97,7 +97,7 @@ def view(
 
 
 def _join_texts(words: list[str]) -> tuple[str | None, str | None]:
-    """CONTEXT and QUESTION among the words of a command line. Several texts with names are one CONTEXT."""
+    """Split the words of a command line into CONTEXT and QUESTION. Several texts with names become one CONTEXT."""
     texts = [word for word in words if named_texts(word)]
     others = [word for word in words if word not in texts]
     if len(others) > (1 if texts else 2):

@@ -26,7 +26,7 @@ class ReplayLM:
         else:
             self._recording = Recording(list(trajectory))
         if any("iterations" in call for call in sub_calls(self._recording.iterations)):
-            raise TrajectoryError("a run with child runs cannot be replayed: give one of max_depth=1")
+            raise TrajectoryError("a run with child runs cannot be replayed: choose a run with max_depth=1")
         if "root_model" not in self._recording.metadata:
             raise TrajectoryError("this is not a trajectory: its first line has no root_model")
         self.model = str(self._recording.metadata["root_model"])
