@@ -12,7 +12,7 @@ from rlm.rlm import READ_ALL, RLM
 
 
 def _no_names() -> Any:
-    """The value of `repl_env` before a subclass adds names for the code of a run."""
+    """An empty `repl_env`, to which a subclass may add names for the code of a run."""
     return SimpleNamespace(globals={}, locals={})
 
 

@@ -254,7 +254,7 @@ class _Compilation:
         return _format_brief(f"# Brief. {made_by}\n{self._limit_note(digests.waiting)}", statements)
 
     def _merge_by_model(self, rlm: RLM, statements: Sequence[Statement], digests: Sequence[str]) -> list[Statement]:
-        """The statements of the new brief that the model writes; empty if its reply was cut, or a limit is reached."""
+        """The statements of the brief that the model writes; empty if its reply was cut or a limit was reached."""
         texts = "\n\n".join(f"### {digest[:_DIGEST_CHARACTERS]}" for digest in digests)
         brief = render(statements) or "(none)"
         prompt = _MERGE_PROMPT.format(characters=BRIEF_CHARACTERS - 500, brief=brief, digests=texts)

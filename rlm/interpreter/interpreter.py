@@ -187,7 +187,7 @@ class Interpreter:
         return written
 
     def _read_local(self, folders: Mapping[str, str], files: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
-        """Yield the files of this machine: the path on the volume, and the data."""
+        """Yield each file of this machine as its path on the volume and its data."""
         for local in folders:
             if not Path(local).is_dir():
                 raise NotADirectoryError(f"there is no folder {local} to upload")

@@ -54,7 +54,7 @@ class Answers:
 
         # Plain functions: an error about their arguments names them as the model calls them, without `self`.
         def final(value: object, *, sources: object = None) -> NoReturn:
-            """End the run with `value` as the answer. `sources`: pairs of characters and quotes that it rests on."""
+            """End the run with `value` as the answer. `sources`: its evidence, (start, stop) offsets and quotes."""
             self._offer(lambda: value, sources)
 
         def final_var(name_or_value: object, *, sources: object = None) -> NoReturn:

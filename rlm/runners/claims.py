@@ -31,7 +31,7 @@ def read_claims(sources: object) -> tuple[Claim, ...]:
 
 
 def check_claims(value: object) -> tuple[Claim, ...]:
-    """The claims that a worker sent; invalid ones become None. Raises ValueError for no list, or one too long."""
+    """The claims that a worker sent, None for an invalid one. Raises ValueError if they are no list or too many."""
     if not isinstance(value, list) or len(value) > MOST_CLAIMS:
         found = len(value) if isinstance(value, list) else f"a {type(value).__name__}"
         raise ValueError(f"expected a list of at most {MOST_CLAIMS} claims, not {found}")

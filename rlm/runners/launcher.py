@@ -61,7 +61,7 @@ def command(python: str, plan: LaunchPlan, view: FolderView) -> list[str]:
 
 
 def make_container_plan(limits: Limits) -> str:
-    """The plan of a launcher in a container, as its argument."""
+    """The plan for a launcher in a container, as JSON."""
     return json.dumps({"way": "container", "limits": asdict(limits)})
 
 

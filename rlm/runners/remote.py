@@ -238,7 +238,7 @@ class RemoteRunner(ABC):
             case [str(out), str(err), (None | str()) as answer, bool(raised), dict(shown), cited]:
                 pass
             case _:
-                raise ChannelAbuse("the worker sent a result that does not have the six fields of one")
+                raise ChannelAbuse("the worker sent a malformed result, expected its six fields")
         try:
             claims = check_claims(cited)
         except ValueError as exc:

@@ -27,7 +27,7 @@ _CHUNK_BYTES = 1 << 16
 
 
 class Sandbox(Protocol):
-    """A fresh sandbox of a provider, in which one command runs. Any exception of its methods ends that command."""
+    """A fresh sandbox of a provider, in which one command runs. An exception in a method ends the command."""
 
     def start(self, command: str) -> None:
         """Start a shell command whose standard input stays open."""

@@ -36,7 +36,7 @@ def hide_syntax_warnings() -> Iterator[None]:
 
 
 def parse(code: str, filename: str = "<cell>") -> ast.Module:
-    """The tree of `code`. Raises SyntaxError, also where the parser raises another error."""
+    """The syntax tree of `code`. Raises SyntaxError for every error of the parser."""
     try:
         with hide_syntax_warnings():
             return ast.parse(code, filename)

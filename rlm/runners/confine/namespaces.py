@@ -80,7 +80,7 @@ def check_readable(view: FolderView) -> None:
     """Raise SystemFailed if this process, as an ordinary user, cannot read Python's files."""
     for path in view.readable:
         if not os.access(path, os.R_OK | (os.X_OK if os.path.isdir(path) else 0)):
-            raise system.SystemFailed(f"{path} cannot be read by an ordinary user")
+            raise system.SystemFailed(f"an ordinary user cannot read {path}")
 
 
 def _bind(path: str, *, writable: bool) -> None:

@@ -47,13 +47,13 @@ def _check_result(name: str, result: int) -> int:
 
 
 def syscall(name: str, number: int, *arguments: object) -> int:
-    """The result of a system call. `name`: for the message of an error."""
+    """The result of a system call. `name`: names the call in an error message."""
     words = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
     return _check_result(name, int(_libc.syscall(ctypes.c_long(number), *words)))
 
 
 def prctl(name: str, option: int, *arguments: object) -> None:
-    """Call `prctl(2)`. `name`: of the option, for the message of an error."""
+    """Call `prctl(2)`. `name`: names the option in an error message."""
     words = [ctypes.c_ulong(a) if isinstance(a, int) else a for a in arguments]
     words += [ctypes.c_ulong(0)] * (4 - len(words))
     _check_result(name, int(_libc.prctl(ctypes.c_int(option), *words)))

@@ -23,7 +23,7 @@ class OneThreadLink(WorkerLink):
     """The link of a process with one thread, whose reads block."""
 
     def poll_interrupt(self) -> bool:
-        """Whether the host wants the running cell to end, by the messages that were read so far."""
+        """Whether the host wants the running cell to end, according to the messages read so far."""
         return self.is_interrupt_wanted
 
 
