@@ -87,8 +87,7 @@ class _ClaudeTurns(TurnMaker):
         else:
             queued = record if record.get("reason") == "absorbed_mid_turn" else {}
         text = text_of(queued.get("prompt", queued.get("content")))
-        is_repeated = queued is record and text in self._queued
-        if is_repeated or queued.get("commandMode", "prompt") != "prompt":
+        if queued.get("commandMode", "prompt") != "prompt" or (queued is record and text in self._queued):
             return []
         self._queued.add(text)
         return self._add_turn("user", "text", text)

@@ -24,7 +24,7 @@ _UNCHANGED: dict[_Path, frozenset[str]] = {  # fields that are not searched if t
         "toolUseID", "agentId", "timestamp", "type", "version", "promptId", "messageId", "ordinal", "sha256"]),
     ("message",): frozenset(["id", "model", "role", "type", "stop_reason"]),
     ("payload",): frozenset(["id", "call_id", "type", "encrypted_content", "role"])}  # fmt: skip
-_UNCHANGED_IN_BLOCK = frozenset(["id", "tool_use_id", "type"])
+_UNCHANGED_IN_BLOCK = frozenset(["id", "tool_use_id", "type"])  # of a message's content
 _SEALS = {"thinking": "signature", "redacted_thinking": "data"}  # the field that signs a block, which must stay whole
 _MOST_INLINE_CHARACTERS = 256  # longer base64 is replaced as a picture
 _MOST_ARGUMENT = 200  # characters; a longer argument of a command is a script, which is searched by itself
@@ -75,23 +75,23 @@ class Redactor:
 
     def _clean_fields(self, fields: Record, line: int, path: _Path) -> Record:
         """An object without its secrets. A field's name may be a secret itself, or say that the value is one."""
-        unchanged, seal, count_before = _UNCHANGED.get(path, frozenset()), "", len(self.findings)
-        if path[:2] == ("message", "content") and len(path) == 3 and isinstance(path[2], int):
-            seal = _SEALS.get(str(fields.get("type")), "")
-            unchanged = _UNCHANGED_IN_BLOCK | ({seal} if seal == "signature" else frozenset())
-        names = [fields[name] for name in fields if name.lower().endswith(("name", "key"))]
+        count_before = len(self.findings)
+        is_block = path[:2] == ("message", "content") and len(path) == 3 and isinstance(path[2], int)
+        unchanged = _UNCHANGED_IN_BLOCK if is_block else _UNCHANGED.get(path, frozenset())
+        seal = _SEALS.get(str(fields.get("type")), "") if is_block else ""
         # In {"Name": "x-api-key", "Value": ...} one field names the value of another.
+        names = [value for name, value in fields.items() if name.lower().endswith(("name", "key"))]
         value_name = max((name for name in names if isinstance(name, str)), key=strength_of, default="")
         results: Record = {}
         for name, value in fields.items():
-            if name in unchanged and not isinstance(value, dict | list):
+            if (name in unchanged or name == seal == "signature") and not isinstance(value, dict | list):
                 results[name] = value
                 continue
             clean_name = self.text(name, line, ".".join(map(str, (*path, "(a name)"))))
             while clean_name in results:
                 clean_name += "'"
             judged_name = value_name if name.lower().endswith("value") and not strength_of(name) else name
-            picture = name != seal and _describe_picture(fields, name)
+            picture = "" if name == seal else _describe_picture(fields, name)
             results[clean_name] = picture or self._clean_value(judged_name, value, line, (*path, name))
         return fields if fields.get(seal) and len(self.findings) == count_before else results
 
@@ -134,11 +134,12 @@ class Redactor:
 
 def _describe_picture(fields: Record, name: str) -> str:
     """A text such as `[picture: image/png, 9,000 bytes]` to replace base64 in a field; empty if the field has none."""
-    data, is_result = fields[name], name == "result" and fields.get("type") == "image_generation_call"
+    data = fields[name]
+    is_result = name == "result" and fields.get("type") == "image_generation_call"
     if not isinstance(data, str) or len(data) <= _MOST_INLINE_CHARACTERS:
         return ""
     head, _, body = data.partition(",") if data.startswith("data:") else ("", "", data)
     if not (head or is_result or name in ("data", "base64", "image_url")) or not _BASE64.fullmatch(body):
         return ""
-    kind = str(fields.get("media_type") or head[5:].partition(";")[0])
-    return f"[picture: {kind if _MEDIA_TYPE.fullmatch(kind) else 'of some type'}, {len(body) * 3 // 4:,} bytes]"
+    media = str(fields.get("media_type") or head.removeprefix("data:").partition(";")[0])
+    return f"[picture: {media if _MEDIA_TYPE.fullmatch(media) else 'of some type'}, {len(body) * 3 // 4:,} bytes]"

@@ -18,7 +18,9 @@ _KEY_LINE = re.compile(r"""(?x)  # a line of a key in a listing, a diff, a quota
     (?:\\?n)?["'`]?[ \t]*[+,\\$.)]{0,3}[ \t\r]*              # the end of a line of code, such as `\n" +`
     """)  # fmt: skip
 _KEY_CUT = re.compile(r"[ \t\"'`\\n+>|]{0,10}(?P<body>[A-Za-z0-9+/]{40,20000}={0,2})")  # the end of a key within a line
-_KEY_HEADER = re.compile(r"[ \t+>#*|-]*(?:\d{1,6}\W{1,6})?(?:(?:Proc-Type|DEK-Info|Comment|Version|Hash|Charset): ?[^\n]{0,100})?[ \t\r\"'$,\\n+]*")  # fmt: skip
+_KEY_HEADER = re.compile(r"""(?x)  # a line before the base64: `Proc-Type: 4,ENCRYPTED`, in a listing too, or a blank one
+    [ \t+>\#*|-]* (?:\d{1,6}\W{1,6})?
+    (?:(?:Proc-Type|DEK-Info|Comment|Version|Hash|Charset):[ ]?[^\n]{0,100})? [ \t\r"'$,\\n+]*""")
 _KEY_RUN = re.compile(r"[A-Za-z0-9+/=]{40,20000}")
 _LEAST_BASE64, _LEAST_LINE = 40, 16  # characters of base64: of a key, and of each of its lines but the last
 # How keys in DER and OpenSSH begin, whose first and last line may be missing.
