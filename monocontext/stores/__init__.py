@@ -17,7 +17,7 @@ __all__ = ["Place", "is_within", "open_store", "open_store_at", "options_for", "
 
 
 def options_for(place: Place, options: StoreOptions | None) -> StoreOptions:
-    """The options that `open_store` accepts for this place, without the others; none for an open store.
+    """The part of `options` that `open_store` accepts for this place; empty for a store that is open already.
 
     Raises `InvalidUrl`.
     """
@@ -31,10 +31,10 @@ def open_store(url: str | os.PathLike[str], **options: Unpack[StoreOptions]) -> 
     `file:///directory`, a directory path (with `~`), `memory://name`, `hf://datasets/owner/name` or any filesystem of
     fsspec as `fsspec+PROTOCOL://place/path` (extra `fsspec`).
 
-    No request is sent, so a missing bucket or folder is an error of the first call that needs it. `gs://`, `az://`
+    No request is sent, so a missing bucket or folder raises an error in the first call that needs it. `gs://`, `az://`
     (`az://container@account/...`, `abfs://`) and `https://` need the extra `obstore`. `gs://` and `az://` take the
     options `endpoint` and `anonymous`, and find credentials as the tools of their cloud do. `https://` is read only.
-    `s3://` has all options, which `StoreOptions` describes.
+    `s3://` takes all options, which `StoreOptions` describes.
 
     Raises `InvalidUrl`, and `TypeError` for an option that the URL's scheme does not have.
     """
@@ -42,14 +42,14 @@ def open_store(url: str | os.PathLike[str], **options: Unpack[StoreOptions]) -> 
 
 
 def open_store_at(place: Place, options: StoreOptions | None = None) -> AbstractContextManager[Store]:
-    """For a `with` block: open the store at a URL or path and close it at the end, or use an open store."""
+    """A context manager for the store at `place`. It closes a store that it opened, and leaves an open one open."""
     if isinstance(place, str | os.PathLike):
         return closing(open_store(place, **(options or {})))
     return nullcontext(place)
 
 
 def place_for_workers(place: Place) -> str | Store:
-    """The place, a path as an absolute path, so that workers can open it from another working directory."""
+    """The place, with a path made absolute, so that workers in another working directory can open it."""
     if not isinstance(place, str | os.PathLike):
         return place
     location = os.fspath(place)

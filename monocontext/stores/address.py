@@ -1,4 +1,4 @@
-"""Parse the URL or path of a store into an `Address`, and open the store at it. Parsing reads only symbolic links."""
+"""Parse the URL or path of a store into an `Address`, and open that store. Parsing reads nothing but symbolic links."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\[^\\]")  # the start of a Windows pat
 
 
 class _Authority(NamedTuple):
-    """What stands between `scheme://` and the next slash."""
+    """The syntax of the part between `scheme://` and the next slash."""
 
     name: str
-    """What messages call it."""
+    """The noun for it in messages, such as `bucket`."""
     pattern: str
 
 
@@ -65,13 +65,13 @@ class Address:
 
     @property
     def option_names(self) -> tuple[str, ...]:
-        """The options of `open_store` that the scheme has."""
+        """The names of the options that `open_store` accepts for this scheme."""
         if self.scheme == "s3":
             return tuple(StoreOptions.__annotations__)
         return ("endpoint", "anonymous") if self.scheme in ("gs", "az") else ()
 
     def open(self, options: StoreOptions) -> Store:
-        """Open the store (no request). Imports its module. Raises `TypeError` for an option that the scheme lacks."""
+        """Import the store's module and open it (no request). Raises `TypeError` for options of other schemes."""
         arguments: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
         for name in arguments:
             if name not in self.option_names:
@@ -151,7 +151,7 @@ def _describe_fault(text: str, scheme: str, expected: _Authority | None, rest: s
     if not authority:
         return f"no {expected.name} in {display!r}; expected {_FORMS}"
     if expected is _FSSPEC_AUTHORITY and display != text:
-        return "the URL must not contain a password: give it to fsspec in its own configuration"
+        return "the URL must not contain a password: put it into the configuration of fsspec (~/.config/fsspec)"
     if "@" in authority and scheme in ("http", "https"):
         return "the URL must not contain a user or a password"
     return f"not a {expected.name} name: " + (repr(display) if display != text else f"{authority!r} in {text!r}")
@@ -209,7 +209,7 @@ def split_object(url: str | os.PathLike[str]) -> tuple[str, str]:
 
 
 def is_within(url: str | os.PathLike[str], place: str | os.PathLike[str]) -> bool:
-    """Whether `url` is in the bucket or the memory of `place`, or in or below its folder; false for an invalid URL.
+    """Whether `url` is in the same bucket or memory as `place`, or at or below its folder. False for an invalid URL.
 
     Links and `..` are resolved, then folders are compared part by part: `/data/ctx-evil` is not in `/data/ctx`.
     """

@@ -1,4 +1,4 @@
-"""Store objects in Google Cloud Storage or Azure, and read them by HTTPS, through obstore (Rust `object_store`).
+"""Store objects in Google Cloud Storage or Azure, or read them over HTTPS, through obstore (Rust `object_store`).
 
 Invariants:
 
@@ -63,7 +63,7 @@ _READ_TIMEOUT = timedelta(seconds=2)  # a GET that receives nothing for this lon
 _WRITE_TIMEOUT = timedelta(seconds=60)
 """The same limit for a write: a server may take long to answer, and a repeated write may conflict with itself."""
 _TIMEOUTS = {"connect_timeout": timedelta(seconds=5), "timeout": timedelta(seconds=300)}
-"""The limits for a connection, and for a whole request."""
+"""The time limits for connecting, and for a whole request."""
 _RETRY: Any = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
 _RANGE_ERROR = re.compile(r"status code: 416|InvalidRange|Wanted range|[Rr]ange not satisfiable|CONTENT_RANGE")
 """Matches the messages of `object_store` for a range that begins after the end of the object. The last one is for the
@@ -177,7 +177,7 @@ class CloudStore(StoreBase):
         return str(etag).strip('"')
 
     def _condition(self, path: str, etag: str) -> dict[str, str]:
-        """The condition for replacing this version, in the form of obstore."""
+        """obstore's condition for a write that replaces the version `etag` (1 HEAD in Google Cloud Storage)."""
         if self._scheme != "gs":
             return {"e_tag": f'"{etag}"'}
         meta = obstore.head(self._store, path)
@@ -208,13 +208,13 @@ class CloudStore(StoreBase):
         except failures.NotSupportedError as error:
             raise Unsupported(f"{url}: the server does not support ranges, which reads need: copy the text") from error
         except ValueError as error:  # from obstore's parser of keys
-            raise InvalidUrl(f"{url}: this store accepts no key with a control character") from error
+            raise InvalidUrl(f"{url}: this store accepts no keys with control characters") from error
         except (failures.BaseError, OSError) as error:
             raise StoreFailure(f"{url}: {_first_part(error)}") from error
 
 
 def _check_process(url: str, *, sends: bool = True) -> None:
-    """Raise `StoreFailure` if obstore was used before a fork, which its threads did not survive."""
+    """Raise `StoreFailure` in a process that was forked after obstore was used: the fork ended its threads."""
     global _used_by
     if _used_by not in (None, os.getpid()):
         raise StoreFailure(
@@ -226,7 +226,7 @@ def _check_process(url: str, *, sends: bool = True) -> None:
 
 
 def _open(url: str, options: dict[str, Any], read_timeout: timedelta) -> Any:
-    """The store of obstore at a URL. Raises `InvalidUrl`."""
+    """obstore's store at a URL. Raises `InvalidUrl`."""
     scheme, _, rest = url.partition("://")
     authority, _, path = rest.partition("/")
     endpoint = options.get("endpoint")
@@ -255,5 +255,5 @@ def _open(url: str, options: dict[str, Any], read_timeout: timedelta) -> Any:
 
 
 def _first_part(error: BaseException) -> str:
-    """The message of an error of obstore in one line, without the debug output after it."""
+    """The message of an obstore error in one line, without the debug output that follows it."""
     return one_line(str(error).partition("\n\n")[0])[:500]

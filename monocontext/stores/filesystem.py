@@ -148,7 +148,7 @@ class FilesystemStore(StoreBase):
         if modified_seconds := _modified_seconds(info):
             facts.append(repr(modified_seconds))
         if not facts:
-            raise Unsupported(f"{self.url}: this filesystem reports no versions of files: copy them elsewhere")
+            raise Unsupported(f"{self.url}: it reports neither ETags nor times of files: copy them elsewhere")
         return hashlib.sha256(repr([info["size"], *facts]).encode()).hexdigest()[:32]
 
     @contextmanager

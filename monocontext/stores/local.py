@@ -11,7 +11,7 @@ Invariants, also between processes:
 
 Temporary files and lock files start with `.monocontext-`, and all verbs ignore them. Unlike in an object store, `a` and
 `a/b` cannot both be objects, and `list` does not enter linked directories. A killed writer leaves a temporary file,
-which `sweep` removes. `url` in messages and parameters is that of the object; `path` is that of its file.
+which `sweep` removes. In this module `url` is the URL of an object, and `path` is the path of its file.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ class LocalStore(StoreBase):
                 os.unlink(path)
 
     def now(self) -> float:
-        """The time of the file system, from a hidden file that is written and removed; else that of this machine."""
+        """The time of the file system, from a hidden file that is written and removed; this machine's if that fails."""
         path = os.path.join(self._root, _HIDDEN + os.urandom(8).hex())
         try:
             with open_descriptor(path, _NEW_FILE_FLAGS, 0o600):
@@ -225,7 +225,8 @@ class LocalStore(StoreBase):
         return len(sizes), sum(sizes)
 
     def _path(self, key: str, *, writing: bool = False) -> str:
-        """The real path of the object at a checked key. Raises `AccessDenied`, `NotFound`, or `InvalidUrl` to write."""
+        """The real path of an object. Raises `AccessDenied` for a link that leads out of the store; for a reserved name
+        `NotFound`, or `InvalidUrl` if `writing`."""
         if any(part.startswith(_HIDDEN) for part in key.split("/")):
             if writing:
                 raise InvalidUrl(f"{key!r} is reserved: names that start with {_HIDDEN} belong to the store")
@@ -281,7 +282,7 @@ def _write(path: str, data: bytes, *, sync: bool) -> str:
 
 
 def _rename_if(temporary: str, path: str, url: str, *, if_absent: bool, if_match: str | None) -> None:
-    """Link or rename the temporary file to `path` if the condition of the write is met, else raise its error."""
+    """Link or rename the temporary file to `path` if the condition of the write is met, else raise `AlreadyExists`."""
     if if_match is None:
         try:
             os.link(temporary, path)

@@ -43,7 +43,7 @@ def note(level: int, message: str, *arguments: object) -> None:
 
 
 def emit() -> None:
-    """Pass the queued events to `logging`. Only for threads of the program, without any lock of this package."""
+    """Pass the queued events to `logging`. Call it from a thread of the program, without a lock of this package."""
     if not _notes:
         return
     import logging

@@ -11,7 +11,7 @@ _T = TypeVar("_T")
 R = TypeVar("R")
 
 AHEAD = 8
-"""The number of parts that are submitted ahead. Their results, or the texts that a writer submits, wait in memory."""
+"""The number of parts that are submitted ahead. Their results, and the texts that a writer submits, wait in memory."""
 
 
 def in_order(
@@ -38,8 +38,8 @@ def in_order(
 
 
 def at_once(work: Callable[[_T], R], items: Iterable[_T], most: int) -> list[R]:
-    """The results of `work` for each item, in order, by at most `most` threads; a single item takes no thread. Raises
-    the first error in that order; then items that have not begun are not worked on."""
+    """Call `work` on each item, in at most `most_threads` threads, and return the results in order. A single item takes
+    no thread. Raises the first error in that order, and skips the items that have not begun."""
     parts = list(items)
     if len(parts) < 2:
         return [work(part) for part in parts]

@@ -1,7 +1,7 @@
-"""Define the protocol of an object store: its verbs, the records that they return, and the checks of all stores.
+"""Define the protocol of an object store: its verbs, the records that they return, and the checks that stores share.
 
 A store has one root: a bucket and prefix, a directory, or a name in memory. Keys are relative to it, use `/`, and never
-start with `/` or contain `..`. A store may wrap another one: `monocontext.testing` adds counts, delays and faults so.
+start with `/` or contain `..`. A store may wrap another one: so `monocontext.testing` adds counts, delays and faults.
 """
 
 from __future__ import annotations
@@ -109,13 +109,13 @@ class Store(RangeReader, Protocol):
         """Write a whole object atomically, and return its ETag (1 PUT; more for a large object).
 
         With `if_absent` it writes only if there is no such object, and with `if_match` only if the object has that
-        ETag. Otherwise it raises `AlreadyExists`, or `NotFound` for `if_match` without an object. Exactly one of any
+        ETag. Otherwise it raises `AlreadyExists`, or `NotFound` for `if_match` and no object. Exactly one of any
         number of concurrent conditional writers wins.
         """
         ...
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        """Yield the objects whose keys start with `prefix`, in key order (1 request for each 1000)."""
+        """Yield the objects whose keys start with `prefix`, in key order (1 request per 1,000 objects)."""
         ...
 
     def head(self, key: str) -> ObjectInfo:
@@ -135,8 +135,8 @@ class Store(RangeReader, Protocol):
 
 
 class StoreBase:
-    """The optional members of a store, beside its verbs, and what holds for a store without them. The stores of this
-    package derive from this class; a store that does not derive from it has none of them."""
+    """The optional members of a store besides its verbs, with the defaults for a store that lacks them. The stores of
+    this package derive from this class; for a store that does not derive from it, all defaults hold."""
 
     is_near: bool = False
     """Whether a round trip costs next to nothing, as for memory and disks: a late request is not sent a second time."""
@@ -148,7 +148,7 @@ class StoreBase:
         """Close connections, of which most stores have none. Idempotent."""
 
     def _display_url(self, key: str) -> str:
-        """An object in error messages, in one line."""
+        """The URL of an object for error messages, in one line."""
         return f"{cast(Store, self).url}/{key if key.isprintable() else repr(key)[1:-1]}"
 
     @property
@@ -166,7 +166,7 @@ class StoreBase:
         return None
 
     def list_usable(self, left_out: list[str], prefix: str = "") -> Iterator[ObjectInfo]:
-        """`list`, with the keys that no other verb accepts, such as `a//b` or `a/../b`, added to `left_out`."""
+        """Like `list`, but keys that no other verb accepts, such as `a//b`, are added to `left_out`, not yielded."""
         return cast(Store, self).list(prefix)
 
     def sweep(self, before_seconds: float, *, dry_run: bool = False) -> tuple[int, int]:
@@ -182,7 +182,7 @@ class StoreBase:
 
 
 class StoreWrapper(StoreBase):
-    """Passes every verb on to the store below, `store`. Subclasses override some."""
+    """Forwards every verb to the wrapped `store`. Subclasses override some of them."""
 
     def __init__(self, store: Store, prefix: str = "") -> None:
         """`prefix`: what all keys below begin with, such as `texts/`; keys of the wrapper are without it."""
@@ -219,7 +219,7 @@ class StoreWrapper(StoreBase):
 
 
 def innermost(store: Store) -> StoreBase:
-    """The optional members of the store below all wrappers."""
+    """The store below all wrappers; one with the default members if it does not derive from `StoreBase`."""
     inner: object = store
     while isinstance(inner, StoreWrapper):
         inner = inner.store
@@ -227,7 +227,7 @@ def innermost(store: Store) -> StoreBase:
 
 
 def list_usable(store: Store, left_out: list[str], prefix: str = "") -> Iterator[ObjectInfo]:
-    """`StoreBase.list_usable`, of any store."""
+    """`StoreBase.list_usable` for any store; one that does not derive from `StoreBase` leaves nothing out."""
     return store.list_usable(left_out, prefix) if isinstance(store, StoreBase) else store.list(prefix)
 
 
@@ -260,8 +260,8 @@ def put_own(store: Store, key: str, data: bytes, *, if_match: str | None = None)
 
 
 def seconds_now(store: Store, response_seconds: float) -> float:
-    """The time by the store's clock, in seconds since 1970: that of a response, unless it is 0; else `StoreBase.now`;
-    else that of this machine."""
+    """The time by the store's clock, in seconds since 1970: `response_seconds` unless it is 0, else `StoreBase.now`,
+    else the time of this machine."""
     return response_seconds or innermost(store).now() or time.time()
 
 
@@ -283,7 +283,7 @@ def check_key(key: str) -> str:
 def check_range(start: int, length: int) -> None:
     """Raise `ValueError` for a negative start or length."""
     if start < 0 or length < 0:
-        raise ValueError(f"start and length must not be negative, found start {start} and length {length}")
+        raise ValueError(f"start and length must be at least 0, not {start} and {length}")
 
 
 def check_write(if_absent: bool, if_match: str | None) -> None:
@@ -313,7 +313,7 @@ def check_part(url: str, expected: str | None, etag: str, start: int, length: in
 
 
 def check_size(url: str, most_bytes: int | None, found_bytes: int | None) -> None:
-    """Raise `DamagedData` if an object is larger than `most_bytes`."""
+    """Raise `DamagedData` if an object is larger than `most_bytes`; `None` is no limit, or an unknown size."""
     if most_bytes is not None and found_bytes is not None and found_bytes > most_bytes:
         raise DamagedData(f"{url} is too large: {found_bytes:,} bytes, at most {most_bytes:,} are allowed")
 

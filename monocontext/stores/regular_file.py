@@ -1,4 +1,4 @@
-"""Open and read regular files only. A pipe, a device or a socket is refused at once, since to open one may block."""
+"""Open and read regular files only. A pipe, a device or a socket is refused at once, since opening one may block."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def open_descriptor(path: str | os.PathLike[str], flags: int, mode: int = 0o777)
 
 
 def open_regular(path: str | os.PathLike[str], flags: int = 0, name: str = "") -> Descriptor:
-    """Open a regular file to read, or with `flags` to write. Messages call it `name`, by default its path.
+    """Open a regular file for reading, or for writing with `flags`. `name`: its name in messages, by default the path.
 
     Raises `AccessDenied` for a pipe, a device or a socket, and `OSError`, such as `IsADirectoryError`.
     """
@@ -83,7 +83,7 @@ def open_regular(path: str | os.PathLike[str], flags: int = 0, name: str = "") -
 
 
 def open_file(path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open a regular file to read. Raises `OSError`; `AccessDenied` is one."""
+    """Open a regular file for reading. Raises `OSError`, of which `AccessDenied` is a subclass."""
     return os.fdopen(open_regular(path).detach(), "rb")
 
 

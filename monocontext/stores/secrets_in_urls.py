@@ -1,4 +1,4 @@
-"""Hide the secrets in a URL, or in a text that may hold one, before it gets into a message."""
+"""Replace the secrets in a URL, or in a text that contains one, by `***`, so that a message may show it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 
 # The patterns are compiled at their first use: few URLs need them.
 _LOGIN = r"(?s)(:/+|\b(?:s3|gs|az|https?):(?!/))(?:[^/:]*:.*|[^/@]*)@|(//)[^/:]*:.*@"
-"""What stands before a host to log in, with the slashes or the scheme before it. A user name may contain `@`, and a
-password `/` too. Matches `://user:password@`, `s3:token@` and `//user:a/b@`, but not the `@` of `https://host/a@b`."""
+"""The login before a host, and the slashes or the scheme before that. A user name may contain `@`, and a password
+`/` too. Matches `://user:password@`, `s3:token@` and `//user:a/b@`, but not the `@` of `https://host/a@b`."""
 _PARAMETER = r"(?s)(?<=[?&;#])([\w.%\[\]-]+)=((?:(?![?&;#][\w.%\[\]-]+=).)*)"
 """A parameter and its value, which ends where another parameter begins, since a password may contain `&` and `#`: in
 `?pw=a&b&part=2` the values are `a&b` and `2`."""
@@ -27,7 +27,7 @@ _MOST_ESCAPES = 4  # how often a URL in the parameter of another URL may have be
 
 
 def without_secrets(text: str) -> str:
-    r"""A URL, or a text that may hold one, with `***` instead of logins and of the values of secret parameters.
+    r"""The URL, or a text that contains one, with `***` in place of logins and of the values of secret parameters.
 
     If only its unescaped form shows a secret (`https:\/\/user:password@host`, `?next=https%3A%2F%2F...`), the result is
     that form.

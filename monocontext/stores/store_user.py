@@ -1,4 +1,4 @@
-"""Define the base class of objects that use a store, such as a memory: it may open the store, and then closes it."""
+"""Define the base class of objects that use a store, such as `Memory`, and close it if they opened it."""
 
 from __future__ import annotations
 

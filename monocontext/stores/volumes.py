@@ -16,12 +16,12 @@ _NAME = re.compile(r"\w[\w.-]*")  # `notes` or `a.b-2`, but not `.a`, `-a` or `a
 
 
 def volumes_url(volumes: str | None = None) -> str:
-    """The place of all volumes: the argument, else `$MONOCONTEXT_VOLUMES`, else `~/.monocontext/volumes`."""
+    """The URL or path of all volumes: the argument, else `$MONOCONTEXT_VOLUMES`, else `~/.monocontext/volumes`."""
     return volumes or os.environ.get(VOLUMES_VARIABLE) or str(Path.home() / ".monocontext" / "volumes")
 
 
 def volume_url(name: str, volumes: str | None = None) -> str:
-    """The place of one volume: `name` itself if it is a URL or a path, else a prefix below `volumes_url(volumes)`.
+    """The URL or path of a volume: `name` itself if it has a slash, else `name` below `volumes_url(volumes)`.
 
     Raises `InvalidUrl`.
     """
@@ -56,7 +56,7 @@ class Volumes:
         return has_files or any(info.key == marker for info in self._store.list(marker))
 
     def create(self, name: str) -> None:
-        """Make an empty volume (1 PUT). Raises `AlreadyExists` if `create` made it before."""
+        """Create an empty volume (1 PUT). Raises `AlreadyExists` if `create` made it before."""
         self._store.put(self._marker(name), b"", if_absent=True)
 
     def remove(self, name: str, left_out: list[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Add a text at the end of a context. Short texts are merged as they accumulate, each byte a bounded number of times.
+"""Append a text to a context. Short texts are merged as they accumulate; a byte is stored again at most six times.
 
 An append stores a piece: an object with some frames. Sizes of pieces form tiers, each `TIER_FACTOR` times the one
 before. If the last `TIER_FACTOR` pieces are in the tier of the newest or below, they are merged. Pieces as long as
@@ -29,12 +29,12 @@ ROOT_BYTES = 8 << 10  # a root after a short append gets no copies of text above
 
 
 def short_bytes(layout: SegmentLayout) -> int:
-    """The length in bytes from which on a text is stored on its own, as a full piece."""
+    """The least text, in bytes, that is stored on its own, as a full piece."""
     return FULL_FRAMES * layout.frame_bytes
 
 
 def appended(text: StoredText, new: Written) -> Manifest:
-    """The root of a text with another one after it, which is stored already unless it is short (`Written.text`)."""
+    """The root of `text` followed by a new text, which is stored already unless it is short (`Written.text`)."""
     return _with_stored(text, new) if new.text is None else _with_short(text, new.text, new.layout)
 
 
@@ -82,7 +82,7 @@ def _with_short(text: StoredText, new: bytes, layout: SegmentLayout) -> Manifest
 
 
 def _first_merged(text: StoredText, new_bytes: int, layout: SegmentLayout) -> tuple[int, bool]:
-    """The first frame to merge with a new text of so many bytes, and whether they make a full piece."""
+    """The first frame to merge with a new text of `new_bytes`, and whether the merged text makes a full piece."""
     pieces = _last_pieces(text, short_bytes(layout))
     sizes = [sum(frame.bytes for frame in piece) for piece in pieces]
     is_full = sum(sizes) + new_bytes >= short_bytes(layout)
@@ -92,7 +92,7 @@ def _first_merged(text: StoredText, new_bytes: int, layout: SegmentLayout) -> tu
 
 
 def _last_pieces(text: StoredText, most_bytes: int) -> list[list[Frame]]:
-    """The last pieces of a text with less than `most_bytes` of text together, in order (at most 1 GET)."""
+    """The last pieces of a text, in order, that have less than `most_bytes` of text together (at most 1 GET)."""
     pages = text.root.pages
     first = pages[-2].frames if len(pages) > 1 else 0
     frames = list(text.frames(first, text.root.frames))
@@ -108,7 +108,7 @@ def _last_pieces(text: StoredText, most_bytes: int) -> list[list[Frame]]:
 
 
 def _cover_end(text: StoredText, root: Manifest, first: int) -> Manifest:
-    """The root with a filter for the frames after frame `first`, and for a few before it, that have none."""
+    """The root with a filter for those frames from `first` on, and for a few before it, that have none."""
     earliest = max(first - 2 * FULL_FRAMES, 0)  # columns of earlier frames may be in directories, which are not read
     missing = [(max(start, earliest), stop) for start, stop in gaps(root.filters, root.frames) if stop >= first]
     return covered(text.after(root), missing) if missing and wants_filters(root) else root
@@ -134,7 +134,7 @@ def _tier(size: int, lowest_tier: int) -> int:
 
 
 def _fitted(root: Manifest) -> Manifest:
-    """The root with shorter copies, or without them, so that it has at most `ROOT_BYTES`; a whole text stays in it."""
+    """The root with shorter copies, or with none, so that it has at most `ROOT_BYTES`. A copy of a whole text stays."""
     if root.text:
         return root
     for smaller in ({}, inline.shorter(root), {"head": "", "tail": ""}, {"last_page": None}):

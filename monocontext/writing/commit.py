@@ -50,18 +50,18 @@ _LONGEST_PAUSE_SECONDS = 0.2  # writers that lost pause for a random time up to 
 _proven: set[str] = set()  # servers that have refused a create-only write over an object, as they must
 
 _Change = Callable[[Manifest | None, "Staged"], Manifest | None]
-"""Takes the newest root, or None if there is no context; puts objects, and returns a root that names them, or None."""
+"""Takes the newest root (None: no context), puts objects, and returns a root that names them (None: no change)."""
 
 
 def commit(store: Store, change: _Change) -> Manifest | None:
-    """Commit the root that `change` makes from the newest one, and return it, or the newest one if it makes none.
+    """Commit the root that `change` makes from the newest one, and return it; the newest one if `change` returns None.
 
-    If another writer commits first, or `gc` removes objects of the root meanwhile, `change` is called again with the
-    newest root; `Staged.once` keeps what need not be stored again. At the end, objects that no root names are removed.
+    If another writer commits first, or `gc` removes objects of the root, `change` is called again with the newest
+    root; `Staged.once` keeps what need not be stored again. At the end, objects that no root names are removed.
 
     Raises `StoreFailure` after `ATTEMPTS` lost attempts, `Unsupported` for a server that ignores conditions, and
-    `ContextChanged` if it is unknown whether the root was committed, since later roots were removed. Cost: 5 requests
-    and those of `change`.
+    `ContextChanged` if later roots were removed, so that nobody knows whether the root was committed. Cost: 5
+    requests and those of `change`.
     """
     base = read_newest(store)
     staged = Staged(store, base.history.fence if base else 0)
@@ -104,7 +104,7 @@ def commit(store: Store, change: _Change) -> Manifest | None:
 def commit_at(
     url: Place, options: StoreOptions | None, verb: str, change: Callable[[Manifest, Staged], Manifest | None]
 ) -> Manifest:
-    """Open a context that must exist, and commit a change. Raises `NotFound: no context at <url> to <verb>`."""
+    """Open a context and commit a change. Raises `NotFound` if there is none: `no context at <url> to <verb>`."""
 
     def checked(base: Manifest | None, staged: Staged) -> Manifest | None:
         if base is None:
@@ -154,14 +154,14 @@ class Staged(StoreWrapper):
         self.fence = fence
 
     def check(self, root: Manifest) -> None:
-        """Raise `AlreadyExists` if a root names a fenced object (1 GET an index page)."""
+        """Raise `AlreadyExists` if a root names a fenced object (1 GET per index page)."""
         if {id_in(key) for key in self.fenced} & named_objects(self, root):
             raise self._removed()
 
     def _removed(self) -> AlreadyExists:
         return AlreadyExists(
-            f"{self.url}: nothing was changed, start again: `gc` removed young objects meanwhile, perhaps of this "
-            f"write (generation {self.fence})"
+            f"{self.url}: nothing was changed: `gc` (generation {self.fence}) may have removed objects of this "
+            f"write: try again"
         )
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
@@ -169,7 +169,7 @@ class Staged(StoreWrapper):
         return self.store.put(key, data, if_absent=if_absent, if_match=if_match)
 
     def discard(self, root: Manifest | None) -> None:
-        """Remove what was put and `root` does not name (1 DELETE each, 1 GET an index page); on errors `gc` does it."""
+        """Remove the objects that `root` does not name (1 DELETE each, 1 GET per index page), or leave them to `gc`."""
         with suppress(MonocontextError):
             named = named_objects(self.store, root) if root is not None else set()
             for key in sorted(self.keys):
@@ -179,7 +179,7 @@ class Staged(StoreWrapper):
 
 
 def _put_root(staged: Staged, root: Manifest, data: bytes) -> Manifest | None:
-    """Write a root and its copy. Returns None if it is committed, or else the newest root of other writers."""
+    """Write a root, and copy it to `manifest.json`. Returns None if it is committed, else the root that won."""
     store, key, etag = staged.store, generation_key(root.generation), None
     for _ in range(_MOST_REFUSALS):
         try:
@@ -256,7 +256,7 @@ def _next_root(store: Store, root: Manifest, base: Manifest | None) -> tuple[Man
 
 
 def _refuse_without_conditions(staged: Staged, server: str, key: str, data: bytes) -> None:
-    """Write a root again, once for each server, which must refuse this. Raises `Unsupported` if it does not."""
+    """Check, once per server, that it refuses to create a root that exists. Raises `Unsupported` if it does not."""
     try:
         staged.store.put(key, data, if_absent=True)
     except AlreadyExists:
@@ -266,12 +266,12 @@ def _refuse_without_conditions(staged: Staged, server: str, key: str, data: byte
     staged.discard(None)
     raise Unsupported(
         f"{server} ignores conditional writes (If-None-Match: *), so two writers would lose text: {staged.url} was not "
-        f"changed; choose another server"
+        f"changed: choose another server"
     )
 
 
 def _update_copy(store: Store, data: bytes, generation: int) -> Manifest | None:
-    """Make `manifest.json` a copy of a root, given as JSON. Returns the root in it if that is not older, else None."""
+    """Write a root, given as JSON, to `manifest.json`. Returns the root that is there if it is not older, else None."""
     refused_etags: list[str | None] = []  # the versions that the server did not replace
     for _ in range(_COPY_ATTEMPTS):
         etag = None

@@ -11,14 +11,14 @@ from typing import IO, Any
 
 from zstandard import ZstdDecompressor, ZstdError
 
-_STEP_BYTES = 4 << 10  # the compressed bytes that are decompressed at once: they may hold 100 MB of text
+_STEP_BYTES = 4 << 10  # the compressed bytes that are decompressed at a time: they may hold 100 MB of text
 _DECOMPRESSORS: dict[str, Callable[[], Any]] = {
     "gzip": partial(zlib.decompressobj, 16 + zlib.MAX_WBITS),
     "zstd": lambda: ZstdDecompressor().decompressobj(),
     "bzip2": bz2.BZ2Decompressor,
     "xz": partial(lzma.LZMADecompressor, lzma.FORMAT_XZ),
 }
-"""Functions that make a decompressor of one stream, by the compression."""
+"""By compression, a function that makes a decompressor for one stream."""
 _PADDING_BYTES = {"gzip": 1, "xz": 4}  # zero bytes may follow a stream, in multiples of this number
 
 
@@ -36,7 +36,7 @@ class DecompressedFile:
         self._stream = _DECOMPRESSORS[compression]()
 
     def read(self, least_bytes: int) -> bytes:
-        """The next bytes of the content, at least so many unless it ends. Raises `DamagedCompression`."""
+        """The next bytes of the content: at least `least_bytes`, or fewer at its end. Raises `DamagedCompression`."""
         content = bytearray()
         try:
             while len(content) < least_bytes:
@@ -55,7 +55,7 @@ class DecompressedFile:
         return bytes(content)
 
     def _skip_padding(self, compressed: bytes) -> bytes:
-        """What follows a stream and the zero bytes after it. `compressed` are the first bytes after the stream."""
+        """Skip the zero bytes after a stream, which begin `compressed`, and return the bytes after them."""
         unit_bytes = _PADDING_BYTES.get(self._compression, 0)
         padding_bytes = 0
         while unit_bytes and compressed.startswith(b"\0"):

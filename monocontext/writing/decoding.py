@@ -62,10 +62,10 @@ class InputOptions:
 
     encoding: str = "utf-8"
     errors: str = "strict"
-    """What to do with bytes that are invalid in the encoding. `replace` stores U+FFFD in their place; `strict` raises
+    """How to treat bytes that are invalid in the encoding: `replace` stores U+FFFD in their place; `strict` raises
     `InvalidText` for a file that the caller names, and leaves out a file of a folder, with a note."""
     header: str = HEADER
-    """The line before each file of a directory, with its path below that directory for `{path}`. Empty: no line."""
+    """The line before each file of a directory; `{path}` stands for its path below that directory. Empty: no line."""
     include: tuple[str, ...] = ()
     """Globs of the files to read from a directory, as in `.gitignore` (`globs`): `*.{py,md}`, `src/**`. Empty: all."""
     exclude: tuple[str, ...] = ()
@@ -115,9 +115,9 @@ class WrongEncoding(NotText):
 
 
 def decode_file(file: IO[bytes], label: str, reading: InputOptions, *, may_be_binary: bool) -> Iterator[Utf8]:
-    """Yield the text of a file that is open at its beginning, and may be compressed. `label`: its name in messages.
-    `may_be_binary`: accept control characters, unless it is compressed. Raises `NotText`, at once if its first bytes
-    show that it is not text."""
+    """Yield the text of a file that is open at its beginning and may be compressed. `label`: its name in messages.
+    `may_be_binary`: accept control characters if the file is not compressed. Raises `NotText`, before it yields if the
+    first bytes show that the file is not text."""
     stream: IO[bytes] | DecompressedFile = file
     data = file.read(PIECE_BYTES)
     compression = compression_of(data)
@@ -151,8 +151,8 @@ class Decoder:
         self._has_begun = offset_bytes > 0  # whether the first character, perhaps a byte order mark, was read
 
     def feed(self, data: bytes, final: bool = False) -> Utf8:
-        """The text of the next piece. A character that it begins but does not end goes into the text of the piece after
-        it; in the `final` piece it is an error. Raises `NotText`, or `InvalidText` for text that is not Unicode."""
+        """Decode the next piece. A character that its end cuts goes into the text of the next piece; in the `final`
+        piece it is an error. Raises `NotText`, or `InvalidText` for text that is not Unicode."""
         pending = self._decoder.getstate()[0]  # the first bytes of a character
         if self._has_begun and self._is_utf8 and not pending and data.isascii():  # saves a tenth of an upload's time
             self._offset_bytes += len(data)
@@ -212,8 +212,8 @@ def is_binary(head: bytes, encoding: str) -> bool:
 
 
 def wide_encoding(head: bytes, expected: str) -> str:
-    """`utf-16`, `utf-32` or a variant if a file with this beginning seems to have it, not the `expected` encoding; else
-    empty. Such a file may be valid UTF-8, with a NUL next to each letter, in which no search finds a word."""
+    """The encoding, such as `utf-16-le` or `utf-32`, that a file with this beginning seems to have, and not `expected`;
+    empty if none. Such a file may be valid UTF-8, with a NUL next to each letter, in which no search finds a word."""
     if "a".encode(expected) != b"a":
         return ""
     if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):

@@ -51,14 +51,14 @@ class DocumentInputs(NamedTuple):
 
 
 def documents(items: Iterable[Any] | Mapping[str, Any]) -> DocumentInputs:
-    """Documents for `publish` and `append`, from a mapping of name to text or an iterable, which is read once.
+    """Make documents for `publish` and `append` from a mapping of name to text, or an iterable, which is read once.
 
     An item is a text, or a tuple (name, text) or (name, text, metadata). A text is a `str` or the path of a file, and
     metadata a mapping of at most 64 KiB as JSON. A document without a name (None) is named by its number. If several
-    documents have one name, a lookup finds the last.
+    documents have the same name, a lookup finds the last.
 
-    A newline is stored after each document that does not end in one; it belongs to no document. What reads the result
-    raises `InvalidText` for an item that is not a document, before anything is committed.
+    A newline is stored after each document that does not end in one; it belongs to no document. A function that
+    reads the result raises `InvalidText` for an item that is not a document, before it commits anything.
     """
     return DocumentInputs(items.items() if isinstance(items, Mapping) else items)
 
@@ -155,7 +155,7 @@ class DocumentRows(DocumentWriter):
         self.count = 0  # the number of documents so far
         self.hashes = bytearray()  # the hashes of their names, `HASH_BYTES` each
         self.doubled: tuple[int, int] | None = None
-        """The numbers of the first two documents with one name; known after `close`."""
+        """The numbers of the first two documents with the same name, known after `close`; None if all names differ."""
         self._characters = self._bytes = self._newlines = 0  # the size of the text so far
         self._start: Offset | None = None  # the start of the document that is open; the next three are of it too
         self._start_byte = 0
@@ -183,7 +183,7 @@ class DocumentRows(DocumentWriter):
         self.hashes += name_hash(self._name)
 
     def close(self) -> None:
-        """End the text: store its full pages, and find the first two documents with one name."""
+        """End the text: store its full pages, and find the first document that repeats a name."""
         self.store_page()
         if self.count > DOCUMENTS_PER_PAGE:
             from monocontext.format import name_tables  # imports numpy, which few documents do not need
@@ -217,7 +217,7 @@ def names_in(pages: Iterable[DocumentPage]) -> list[bytes]:
 
 
 def join_documents(store: Store, base: Manifest | None, new: DocumentRows | None) -> DocumentsRef | None:
-    """The documents of the root `base`, then those of a text that follows it (1 PUT for each new page and table)."""
+    """The documents of the root `base`, followed by those of a new text (1 PUT per new page and table)."""
     before = base.documents if base else None
     if new is None or not new.count:
         return before
@@ -240,8 +240,8 @@ def join_documents(store: Store, base: Manifest | None, new: DocumentRows | None
 
 
 def _join_names(store: Store, before: DocumentsRef | None, new: DocumentRows) -> tuple[NameTableRef, ...]:
-    """The tables of names. As soon as the documents without a table fill a page, they get one. Tables before it with no
-    more documents are joined with it."""
+    """The tables of names. Documents without a table get one when they fill a page. It is joined with the tables before
+    it that have no more documents."""
     tables = list(before.names) if before else []
     first = before.named if before else 0
     total = (before.documents if before else 0) + new.count
@@ -263,7 +263,7 @@ def _join_names(store: Store, before: DocumentsRef | None, new: DocumentRows) ->
 
 
 def _hashes_after(store: Store, ref: DocumentsRef, first: int) -> bytes:
-    """The hashes of the names of all documents from number `first` on (1 GET for each of their pages)."""
+    """The hashes of the names of the documents from number `first` on (1 GET per page of these)."""
     if any(isinstance(page, DocumentDirectory) and page.documents > first for page in ref.pages):
         ref = expand_documents(ref, lambda directory: store.get(directory.key).data)
     hashes = b""
@@ -275,7 +275,7 @@ def _hashes_after(store: Store, ref: DocumentsRef, first: int) -> bytes:
 
 
 class Change(NamedTuple):
-    """The change of a document."""
+    """What to change in a document."""
 
     text: str | None = None  # the new text; None to keep the old one
     metadata: bytes | None = None  # the new metadata; None to keep the old ones
@@ -283,7 +283,7 @@ class Change(NamedTuple):
 
 
 class Patch(NamedTuple):
-    """The change of the text of a document: characters [start, stop) of the old text become `text`."""
+    """A change of the text of a document: `text` replaces characters [start, stop) of the old text."""
 
     start: int  # the start of the document, or of the header line that is deleted with it
     stop: int  # the end of the document, or of the newline after it that belongs to no document
@@ -332,7 +332,7 @@ def _add_changed(
     changes: Mapping[int, Change],
     patches: Mapping[int, Patch],
 ) -> Offset:
-    """Add the documents of an old page, which move by `shift`, with their changes. Returns the shift of later ones."""
+    """Add the documents of an old page, moved by `shift`, with their changes. Returns the shift of later ones."""
     characters, newlines = ref.start, ref.start_newline  # the offset in the old text
     for number, row in enumerate(page.rows(), page.first):
         characters, newlines = characters + row.gap, newlines + row.gap_newlines
@@ -362,7 +362,7 @@ def _changed_row(row: DocumentRow, change: Change) -> DocumentRow:
 
 
 def _with_names(store: Store, ref: DocumentsRef, names: list[bytes]) -> DocumentsRef:
-    """The documents with one table of their names if they fill a page (1 PUT), and the first doubled name of all."""
+    """The documents with a table of their names if they fill a page (1 PUT), and the first repeated name, if any."""
     if len(names) <= DOCUMENTS_PER_PAGE and ref.doubled is None:
         return replace(ref, names=())
     from monocontext.format import name_tables

@@ -37,7 +37,7 @@ class Folder:
         self.path = os.path.realpath(path)
         self._follows = follow_links
         self.left_out: dict[str, str] = {}
-        """What `files` left out: by relative path, where a link leads, the kind of a file, or "a context"."""
+        """What `files` left out: by relative path, a reason such as "a named pipe", "a context" or "leads nowhere"."""
 
     @property
     def contexts(self) -> list[str]:
@@ -82,7 +82,7 @@ class Folder:
         return any(_GENERATION.fullmatch(name) for name in os.listdir(generations))
 
     def _why_left_out(self, name: str, above: tuple[str, ...]) -> str | None:
-        """Why to leave out a link; None to follow it. `above`: the real paths of the folders that contain it."""
+        """The reason to leave out a link; None to read it. `above`: the real paths of the folders that contain it."""
         try:
             real = os.path.realpath(os.path.join(self.path, name), strict=True)
         except OSError as error:
@@ -112,7 +112,7 @@ class Folder:
         return io.BufferedReader(io.FileIO(descriptor), _BUFFER_BYTES)
 
     def _open_inside(self, path: str) -> int:
-        """The descriptor of a file in the directory, opened folder by folder, without following links."""
+        """Open a file in the directory, folder by folder, without following links. Returns its descriptor."""
         real = os.path.realpath(path)
         if os.path.commonpath([self.path, real]) != self.path:
             raise AccessDenied(f"{path} leads out of its directory, to {real}")

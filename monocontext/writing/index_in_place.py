@@ -1,4 +1,4 @@
-"""Make a context whose frames are ranges of text objects elsewhere. If one is replaced, reads of it raise an error."""
+"""Make a context whose frames are ranges of text objects elsewhere. A read of a replaced object raises an error."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ def index(
     store_options: StoreOptions | None = None,
     executor: Executor | None = None,
 ) -> Manifest:
-    """Make a context at `url` of text objects elsewhere, without copying them, and return its root.
+    """Make a context at `url` that refers to text objects elsewhere, without copying them, and return its root.
 
     A source is the URL or path of an object, or of a folder or bucket with objects. Objects are joined in the order of
     their keys, or of the manifest of a DeepRecurse context, without header lines between them. Everything is read once
-    (1 GET for 8 MiB), in memory bounded by about 64 MiB and some 300 bytes an object.
+    (1 GET per 8 MiB), in memory bounded by about 64 MiB plus 300 bytes per object.
 
     `replace`: replace the text of an existing context. `frame_bytes`: the most text in a frame. `filters`: make
     search filters. `progress` is called with the bytes of text read so far, `note` with a line about what is left out.
-    `executor`: any `concurrent.futures.Executor`, whose workers read the objects, one each, and make the filters.
+    `executor`: any `concurrent.futures.Executor`, whose workers each read one share of the objects and make its filter.
 
     Raises `InvalidText` for an object that is compressed or not UTF-8 (a byte order mark is skipped with a note);
     `AlreadyExists` without `replace`; `NotFound` if a source has no objects; `NotAContext` if one holds a context.
@@ -103,7 +103,7 @@ class TextObject(NamedTuple):
 def _find_objects(
     names: Sequence[str | os.PathLike[str]], options: StoreOptions, note: Callable[[str], None]
 ) -> tuple[list[TextObject], dict[str, Store]]:
-    """The objects of some sources, in order, and their stores by URL."""
+    """The objects of the sources `names`, in order, and their stores by URL."""
     objects, stores = list[TextObject](), dict[str, Store]()
     for name in names:
         store, infos = _objects_of(name, options_for(name, options), note)
@@ -135,7 +135,7 @@ def _objects_of(
 
 
 def _listed(store: Store, note: Callable[[str], None]) -> list[ObjectInfo]:
-    """All objects of a store, in the order of their keys, with notes about what is left out. Raises `NotFound`."""
+    """All objects of a store, in the order of their keys. Notes what is left out. Raises `NotFound` for none."""
     left_out: list[str] = []
     infos = list(list_usable(store, left_out))
     if not infos:
@@ -174,7 +174,7 @@ def _indexed(
     put: Callable[[str, bytes], object],
     progress: Callable[[int], None] = lambda text_bytes: None,
 ) -> Written:
-    """Cut objects into frames (1 GET for 8 MiB), and store their filters by `put`. `store_of` returns the store with a
+    """Cut objects into frames (1 GET per 8 MiB), and store their filters by `put`. `store_of` returns the store at a
     URL. Raises `NotText`."""
 
     def read(part: tuple[TextObject, int]) -> bytes:

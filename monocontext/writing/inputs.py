@@ -68,7 +68,7 @@ class _Reader:
             items = [sources]
         elif not isinstance(sources, Iterable):
             kind = type(sources).__name__
-            raise TypeError(f"expected str, bytes, a path, documents, or an iterable of these, not {kind}")
+            raise TypeError(f"sources must be a str, bytes, a path, documents, or an iterable of these, not {kind}")
         stream: Decoder | None = None  # decodes successive sources of bytes
         characters = 0  # in the sources that are strings so far
         paths = [item for item in items if isinstance(item, os.PathLike)] if isinstance(items, list | tuple) else []
@@ -89,7 +89,7 @@ class _Reader:
             elif isinstance(source, DocumentInputs) and self.rows:
                 yield from self._documents(source, self.rows)
             else:
-                raise TypeError(f"source {number} is {type(source).__name__}: expected str, bytes, a path or documents")
+                raise TypeError(f"source {number} must be str, bytes, a path or documents, not {type(source).__name__}")
         if stream:
             yield stream.feed(b"", final=True)
 
@@ -123,7 +123,7 @@ class _Reader:
                 yield _NEWLINE
 
     def _encode(self, text: str, label: str, characters_before: int = 0) -> Iterator[Utf8]:
-        """Yield a text in UTF-8, which cannot encode lone surrogates: these are replaced, or raise `InvalidText`."""
+        """Yield a text in UTF-8. A lone surrogate, which UTF-8 cannot encode, is replaced or raises `InvalidText`."""
         for start in range(0, len(text), PIECE_BYTES):
             piece = text[start : start + PIECE_BYTES]
             try:
@@ -138,7 +138,7 @@ class _Reader:
 
 
 def parts_of(item: Any, number: int) -> tuple[Any, Any, Any]:
-    """The name, the text and the metadata of the document with this number. Raises `InvalidText` for another item."""
+    """The name, the text and the metadata of a document. Raises `InvalidText` for an item that is not a document."""
     parts = (None, item) if isinstance(item, str | os.PathLike) else item
     if not isinstance(parts, tuple | list) or len(parts) not in (2, 3):
         kind = type(item).__name__

@@ -32,7 +32,7 @@ class Row(NamedTuple):
 
 
 def rows_of(runs: Iterable[FrameRun], records: Iterable[FrameRecord]) -> Iterator[Row]:
-    """Yield the rows of the frames in some runs, whose records follow each other in `records`."""
+    """Yield the rows of frames, given their runs and, in the same order, their records."""
     remaining = iter(records)
     for run in runs:
         offset = run.offset
@@ -43,12 +43,12 @@ def rows_of(runs: Iterable[FrameRun], records: Iterable[FrameRecord]) -> Iterato
 
 
 def row_of(frame: Frame) -> Row:
-    """The row of a frame that a text has already."""
+    """The row of a frame of an existing text."""
     return Row(frame.object, frame.offset, frame.codec, frame.etag, record_of(frame))
 
 
 def record_of(frame: Frame) -> FrameRecord:
-    """The record of a frame that a text has already."""
+    """The record of a frame of an existing text."""
     return FrameRecord(*(getattr(frame, name) for name in FrameRecord._fields))
 
 
@@ -75,7 +75,7 @@ class IndexWriter:
         self.last_page = copy
 
     def end_page(self, least_frames: int = 1) -> None:
-        """Store the frames after the last page as a page if there are at least `least_frames` of them (1 PUT)."""
+        """Store the frames after the last page as another page if they are at least `least_frames` (1 PUT)."""
         if len(self._rows) >= least_frames:
             records = [row.record for row in self._rows]
             data = encode_page(_runs(self._rows), records)
@@ -95,7 +95,7 @@ def _runs(rows: Sequence[Row]) -> list[FrameRun]:
 
 
 def moved_page(page: PageRef, before: PageRef | None, new_before: PageRef | None) -> PageRef:
-    """The entry of an index page that followed the page `before` and now follows `new_before`; None: no page."""
+    """The entry of an index page that followed the page `before` and now follows `new_before` (None: it is first)."""
     old, new = before or NO_PAGE, new_before or NO_PAGE
     counts = ("frames", "bytes", "characters", "newlines")
     return replace(page, **{name: getattr(new, name) + getattr(page, name) - getattr(old, name) for name in counts})
@@ -123,6 +123,6 @@ def ids_in_page(store: Store, page: NamedPage) -> set[str]:
 
 
 def named_objects(store: Store, root: Manifest) -> set[str]:
-    """The ids of all objects that a root names, also in its directories and index pages (1 GET for each of these)."""
+    """The ids of all objects that a root, its directories and its index pages name (1 GET per directory and page)."""
     named, pages = ids_in_root(store, root, root.to_bytes())
     return named.union(*(ids_in_page(store, page) for page in pages))

@@ -35,7 +35,7 @@ _ROOT = re.compile(r"/?generations/\d{20}\.json$")  # the path of a root in a st
 
 
 def open_plain(url: str | os.PathLike[str], options: StoreOptions | None = None) -> Store | None:
-    """A store with a context of the text of a plain file, folder or object; None if the URL names none of these. Hidden
+    """A store in which a plain file, folder or object is a context; None if the URL names none of these. Hidden
     files, and files that are not text, are left out of a folder with a warning. Raises `NotFound` for a folder without
     files, `InvalidText`, and `MonocontextError` for a folder or an object above 512 MiB."""
     path = _find_path(url)
@@ -92,7 +92,7 @@ def _refuse_root(url: str, data: bytes) -> None:
     except MonocontextError:  # a file of another program
         return
     location = re.sub(rf"/({ROOT_KEY}|generations/\d+\.json)$", "", url)
-    raise NotFound(f"{url} is a part of a stored text, whose URL is {location}")
+    raise NotFound(f"{url} is part of a stored text: open {location}")
 
 
 def _refuse_large(name: str, size_bytes: int, remedy: str) -> None:
@@ -101,7 +101,7 @@ def _refuse_large(name: str, size_bytes: int, remedy: str) -> None:
 
 
 def _memory(url: str) -> MemoryStore:
-    """An empty store in memory. It has the URL of the source, so that another process can open that."""
+    """An empty store in memory with the URL of the source, which another process can open instead."""
     name = f"plain-{uuid.uuid4().hex}"
     store = MemoryStore(name)
     forget(name)
@@ -110,7 +110,7 @@ def _memory(url: str) -> MemoryStore:
 
 
 def _read_path(path: Path) -> Store:
-    """A store with a context of a local file or folder."""
+    """A store in which a local file or folder is a context."""
     store = _memory(path.as_uri())
     if path.is_dir():
         _check_folder(path)
@@ -136,7 +136,7 @@ def _check_folder(path: Path) -> None:
 
 
 def _publish_file(path: Path, store: Store) -> None:
-    """Store the text of a small file. Raises `NotText`, with the command that stores a file in another encoding."""
+    """Store the text of a small file. Raises `NotText` with the command that stores a text in another encoding."""
     try:
         publish(path, store, note=_warn)
     except WrongEncoding as error:

@@ -46,14 +46,14 @@ def publish(
 
     `sources` is a `str` (the text), or an iterable of `str` pieces, `bytes` pieces (encoded text, one stream) and paths
     (files; folders, whose files get header lines), or documents: a mapping of name to text, or `documents(...)`. Each
-    file is a document too. Sources are read once, in memory bounded by about 8 segments and 50 bytes a document.
+    file is a document too. Sources are read once, in memory bounded by about 8 segments plus 50 bytes per document.
     `reading`: see `decoding.InputOptions`. `filters`: write search filters, of some 4 to 16 % of the text; fewer than 9
     frames, or frames below 512 bytes, get none. `progress` is called with the bytes of text that are stored.
     `executor`: any `concurrent.futures.Executor`, whose workers store shares of 32 MiB, which this process sends.
 
     Raises `AlreadyExists` if there is a context, unless `replace` (earlier generations stay readable). Raises
-    `InvalidText` for a source that is not text; what was stored is removed then, and what workers stored by `gc`.
-    Cost: 1 PUT for each segment and page, 2 for the commit, and about 5 other requests.
+    `InvalidText` for a source that is not text; what was stored is then removed, by `gc` if workers stored it.
+    Cost: 1 PUT per segment and page, 2 for the commit, and about 5 other requests.
     """
     _check_order(sources, url)
     layout, reads = SegmentLayout(frame_bytes, segment_bytes, codec, filters), InputOptions(**reading)
@@ -77,7 +77,7 @@ def _check_order(sources: object, url: Place) -> None:
 def publish_written(
     store: Store, write: Callable[[Staged], Written], replace: bool, allow: Iterable[str] = ()
 ) -> Manifest:
-    """Commit what `write` stores, which is called once, as the whole text of a context. `allow`: URLs that it reads."""
+    """Commit what `write` stores as the whole text of a context. `write` is called once. `allow`: the URLs it reads."""
 
     def change(base: Manifest | None, store: Staged) -> Manifest:
         if base is not None and not replace:
@@ -95,7 +95,7 @@ def publish_written(
 
 
 def with_new(text: StoredText, new: Written) -> Manifest:
-    """The root of a text with a new text, and the documents of this, after it."""
+    """The root of a text followed by a new text and its documents."""
     root = appended(text, new)
     return with_fields(root, documents=join_documents(text.store, text.root, new.documents))
 
@@ -118,7 +118,7 @@ def append(
 
     A text of fewer than 16 frames (4 MiB) is merged with short ones before it when these become many (`appended`), so
     that a root has at most 8 KB; a byte is stored again at most six times. By default, frame size and codec are as in
-    the context. If two writers append at once, both succeed. Raises `NotFound` if there is no context. Cost: 4 PUTs, 4
+    the context. Concurrent appends all succeed. Raises `NotFound` if there is no context. Cost: 4 PUTs, 4
     other requests, and a few GETs if short texts are merged; for a longer text as for `publish`.
     """
     reads = InputOptions(**reading)
@@ -157,8 +157,8 @@ def store_text(
     progress: Callable[[int], None] = lambda text_bytes: None,
     workers: TextWorkers | None = None,
 ) -> Written:
-    """Read and store a text that follows that of the root `base`, if any, without a commit. A short text that follows
-    another is only read (`Written.text`)."""
+    """Read and store a new text, without a commit. With a root `base` the text is to be appended; then a short one is
+    only read (`Written.text`)."""
     layout = layout or (SegmentLayout(base.frame_bytes, codec=base.codec) if base else SegmentLayout())
     rows = DocumentRows(store)
     pieces = read_pieces(sources, reads or InputOptions(), rows)

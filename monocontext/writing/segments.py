@@ -1,4 +1,4 @@
-"""Cut text into frames, encode these, and store them in segments, in parallel and in bounded memory."""
+"""Cut text into frames, encode them, and store them in segments, in parallel and in bounded memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FRAME_BYTES = 256 << 10
 """Frames of 256 KiB compress 4-5 % worse than frames of 1 MiB, but a small read fetches a quarter of the bytes."""
 SEGMENT_BYTES = 16 << 20
 SALT_BYTES = 16
-"""The length of the random line at the end of a segment, which makes its name, a hash, one that was never used."""
+"""The length of the random line at the end of a segment. It makes the hash of the segment, its name, unique."""
 ENCODERS = 2  # the threads that compress frames
 _UPLOADS = 4  # the PUTs at once. Each has a segment in memory, and the HTTP client a copy of it
 _SEGMENTS_PER_TRIM = 4
@@ -67,7 +67,7 @@ class Written:
     layout: SegmentLayout = field(default_factory=SegmentLayout)  # of these frames, or for `text`
     notes: list[str] = field(default_factory=list)  # from a worker, for the user
     gathered: Gathered = field(default_factory=Gathered)
-    """The text of these frames that may be copied into the root: none of objects outside the context."""
+    """The text that may be copied into the root: that of these frames unless they are outside the context."""
 
     @property
     def keys(self) -> set[str]:
@@ -82,7 +82,7 @@ def write_segments(
     progress: Callable[[int], None] = lambda text_bytes: None,
     frames_before: int = 0,
 ) -> Written:
-    """Store a text, given as UTF-8 in pieces that end between characters, and its filters (1 PUT a segment)."""
+    """Store a text, given as UTF-8 in pieces that end between characters, and its filters (1 PUT per segment)."""
     columns = layout.columns(frames_before)
     full: list[tuple[str, bytes]] = []  # the segment that was filled last, until it is yielded
     segments = Segments(lambda key, body: full.append((key, body)), layout)

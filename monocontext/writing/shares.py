@@ -44,13 +44,13 @@ class Target(NamedTuple):
 
 
 def share_text(target: Target, pieces: Iterable[bytes], executor: Executor, progress: Callable[[int], None]) -> Written:
-    """Store a text by workers, in the same frames as `write_segments`. Some 8 shares of it are in memory."""
+    """Store a text by workers, in the same frames as `write_segments`. About 8 shares are in memory at a time."""
     shares = cut_shares(cut_frames(pieces, target.layout.frame_bytes), len)
     return join_shares(in_order(executor, partial(_store, target), shares, AHEAD), target, executor, progress)
 
 
 def cut_shares(items: Iterable[_T], size_of: Callable[[_T], int]) -> Iterator[list[_T]]:
-    """Yield items in lists of at most `SHARE_BYTES` in all, or of one larger item. `size_of`: the bytes of an item."""
+    """Yield lists of items of at most `SHARE_BYTES` in all, or of one larger item. `size_of`: the bytes of an item."""
     share: list[_T] = []
     size = 0
     for item in items:
@@ -88,7 +88,7 @@ def open_ended(store: Store, written: Written) -> Written:
 
 
 def _join_here(target: Target, refs: Sequence[FilterRef]) -> FilterRef:
-    """Join filters into one, and remove the old ones (1 DELETE each), or leave them to `gc` if that is not allowed."""
+    """Join filters into one, and remove the old ones (1 DELETE each); `gc` does if the worker may not delete."""
     if len(refs) == 1:
         return refs[0]
     with target.open_store() as store:
@@ -106,7 +106,7 @@ def join_shares(
     progress: Callable[[int], None],
     note: Callable[[str], None] = lambda text: None,
 ) -> Written:
-    """Join the shares that workers have stored, in order, into one text, and pass on the progress and their notes."""
+    """Join the shares that workers have stored, in order, into one text. Reports progress and the workers' notes."""
     joined, text_bytes = Written(layout=target.layout), 0
     filters: list[FilterRef] = []
     for share in shares:

@@ -1,4 +1,4 @@
-"""Find the files and objects to store, name their documents, and read each of them as text, decompressed if need be.
+"""Find the files and objects to store, name their documents, and read each as text, decompressing it if necessary.
 
 A source that the caller names must be text. In a folder or a store, files that are not text are left out, with a note.
 """
@@ -25,8 +25,8 @@ from monocontext.writing.decoding import InputOptions, NotText, Utf8, decode_fil
 from monocontext.writing.folder import Folder, first_of
 from monocontext.writing.folder import describe_left_out as describe_files
 
-_BUFFERED_PIECES = 8  # MiB of a file that are kept in memory; a longer file of a folder is read twice
-_MOST_READS = 3  # of a file that others shorten or overwrite meanwhile
+_BUFFERED_PIECES = 8  # pieces (MiB) of a file that are kept in memory; a longer file of a folder is read twice
+_MOST_READS = 3  # the most reads of a file that is shortened or overwritten while it is read
 _GIT = ["git", "-c", "core.fsmonitor=false"]
 """The configuration of a repository may name a program as its file monitor. Without it, git runs no foreign code."""
 _GIT_ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}
@@ -49,8 +49,8 @@ class InputFile:
 def find_files(
     paths: Sequence[Path], reading: InputOptions, prefixes: dict[Path, str] | None = None
 ) -> Iterator[InputFile]:
-    """Yield the files at some paths, and all files of the folders among these, selected or not. `prefixes`: what
-    `prefixes_of` returned for these and other paths. Raises `NotFound` for a missing path, and for a folder in which
+    """Yield the files at these paths and all files of the folders among them, selected or not. `prefixes`: the result
+    of `prefixes_of` for these paths and others. Raises `NotFound` for a missing path, and for a folder in which
     `include` selects no file."""
     prefixes = prefixes_of(paths, reading) if prefixes is None else prefixes
     for path in paths:
@@ -127,7 +127,7 @@ def _facts(path: str | os.PathLike[str], label: str) -> dict[str, Any]:
 
 def _not_ignored(path: Path) -> set[str] | None:
     """The relative paths of the files in a folder that git does not ignore, also in repositories below it. None for a
-    folder outside all repositories, and for a folder that is ignored itself: its caller wants its files."""
+    folder outside all repositories, and for an ignored folder: a caller that names it wants its files."""
     real = path.resolve()
     for folder in (path, *real.parents):
         if (folder / ".git").is_file() or (folder / ".git" / "HEAD").exists():
@@ -153,15 +153,15 @@ def _git(path: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
         command = [*_GIT, "-C", str(path), *arguments]
         return subprocess.run(command, capture_output=True, env={**os.environ, **_GIT_ENVIRONMENT})
     except OSError as error:
-        raise NotFound(f"{path}: git cannot be run: {error}; {_REMEDY}") from None
+        raise NotFound(f"{path}: cannot run git: {error}; {_REMEDY}") from None
 
 
 def prefixes_of(paths: Iterable[os.PathLike[str]], reading: InputOptions) -> dict[Path, str]:
-    """By path, the prefix of its document names that keeps them apart from those of other paths.
+    """By path, the prefix that keeps the names of its documents apart from those of other paths.
 
     A file of a folder is named by its path below that folder, any other file by its last part. Where two paths give
     the same name, the prefix is the name of the folder, or the folders in the path of the file. Raises `InvalidText` if
-    names are equal with their prefixes too.
+    two names are equal even with their prefixes.
     """
     distinct = list(dict.fromkeys(map(Path, paths)))
     named = {path: _names(path, reading) for path in distinct} if len(distinct) > 1 else {}
@@ -196,8 +196,8 @@ def displayable(name: str) -> str:
 
 
 def read_source(source: InputFile, reading: InputOptions) -> Iterator[Utf8]:
-    """Yield the text of a source. A file that others shorten or overwrite meanwhile is read again; if that does not
-    help, a note says so. Raises `NotText`; for a source in a folder or store before the first piece, so that it can be
+    """Yield the text of a source. A file that is shortened or overwritten meanwhile is read again, at most twice; then
+    a note says so. Raises `NotText`, for a source in a folder or store before the first piece, so that it can be
     left out."""
     for attempt in range(_MOST_READS):
         notes: list[str] = []
@@ -206,7 +206,7 @@ def read_source(source: InputFile, reading: InputOptions) -> Iterator[Utf8]:
         except FileNotFoundError:
             if not source.container:
                 raise
-            raise NotText(source.label, "removed meanwhile") from None
+            raise NotText(source.label, "removed before it was read") from None
         with opened as file:
             before = None if isinstance(file, BytesIO) else os.fstat(file.fileno())
             decoded = partial(decode_file, file, source.label, may_be_binary=not source.container)
@@ -227,7 +227,7 @@ def read_source(source: InputFile, reading: InputOptions) -> Iterator[Utf8]:
             yield from pieces
             if was_changed or _was_changed(file, before):
                 reading.note(
-                    f"{source.label}: cut or written over while it was read: not all of its text is stored; the "
+                    f"{source.label}: shortened or overwritten while it was read, so its text is stored in part; the "
                     f"next sync reads it again"
                 )
             return
@@ -253,7 +253,7 @@ def read_found(
 
 
 def note_left_out(left_out: dict[str, list[str]], reading: InputOptions) -> None:
-    """Note the first sources that were left out of each folder or store, and the number of the others."""
+    """Note, for each folder or store, the first sources that were left out and the number of the others."""
     for container, names in left_out.items():
         count = f"{len(names):,} files that are" if len(names) > 1 else "1 file that is"
         reading.note(f"{container}: left out {count} not text: {first_of(names)}")

@@ -1,4 +1,4 @@
-"""Replace frames of a text by new ones, as all writers do: write the index pages that change, and make the root."""
+"""Replace frames of a text by new ones: write the index pages that change, and make the root. All writers use this."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ class Stretch:
     stop: int
     frames: int  # the number of new frames
     keeps_text: bool = False  # whether each new frame has the text of the old one, so that filters keep their columns
-    kept_bytes: int = 0  # at least so many bytes at the start of frame `first` do not change
+    kept_bytes: int = 0  # at least this many bytes at the start of frame `first` do not change
 
 
 def splice(
     text: StoredText, stretches: Sequence[Stretch], new: Written, *, all_pages: bool = False, **changes: Any
 ) -> Manifest:
-    """Replace `stretches` of a text, which are in order, by new frames, and return the root with other `changes`. Index
-    pages that change are stored, or with `all_pages` all (1 PUT each). The root has no copies of its text, and its
-    filters have no columns of the ranges that `uncovered` returns."""
+    """Replace `stretches` of a text, in order, by new frames, and return the root with `changes` of other fields. Index
+    pages that change, or all with `all_pages`, are stored (1 PUT each). The root has no copies of its text, and its
+    filters have no columns for the ranges that `uncovered` returns."""
     base = text.root
     index, dropped_bytes = _write_index(text, stretches, new, all_pages)
     fields: dict[str, Any] = {
@@ -116,7 +116,7 @@ def _ends_line(text: StoredText, stretches: Sequence[Stretch], records: Sequence
 def _write_index(
     text: StoredText, stretches: Sequence[Stretch], new: Written, all_pages: bool
 ) -> tuple[IndexWriter, int]:
-    """Write the pages of the changed text. Returns them, and the stored bytes of the frames that were replaced."""
+    """Write the index pages of the changed text. Returns them, and the stored bytes of the frames that it replaces."""
     base = text.root
     index = IndexWriter(text.store.put)
     remaining, new_rows = deque(stretches), rows_of(new.runs, new.records)
@@ -147,7 +147,7 @@ def _write_index(
 
 
 def moved_frames(text: StoredText, is_moved: Callable[[Frame], bool]) -> tuple[list[Stretch], Written]:
-    """Copy the frames that `is_moved` selects to new segments (1 GET for some 8 MiB, 1 PUT for 16 MiB)."""
+    """Copy the frames that `is_moved` selects to new segments (1 GET per 8 MiB, 1 PUT per 16 MiB)."""
     segments = Segments(text.store.put, SegmentLayout(text.root.frame_bytes, codec=text.root.codec))
     stretches: list[Stretch] = []
     for frame, stored in text.stored(frame for frame in text.frames(0, text.root.frames) if is_moved(frame)):
@@ -162,7 +162,7 @@ def moved_frames(text: StoredText, is_moved: Callable[[Frame], bool]) -> tuple[l
 
 def with_copies(text: StoredText, ends: Manifest | None = None) -> Manifest:
     """The root of a text with a copy of a small text, or of the two ends of a large one (at most 2 GETs). `ends`: a
-    root with the same ends, whose copies are taken instead of reading them."""
+    root with the same ends, whose copies are used, so that no end is read."""
 
     def own_text(start: int, stop: int) -> bytes:
         """Characters [start, stop) in UTF-8; empty if some are in an object outside the context, which may change."""
@@ -189,7 +189,7 @@ def wants_filters(root: Manifest) -> bool:
 
 
 def gaps(refs: Sequence[FilterRef], frames: int) -> list[tuple[int, int]]:
-    """The ranges of the frames that have no column in these filters."""
+    """The ranges of frames, of `frames` in all, that have no column in these filters."""
     ranges, start = [], 0
     for first, _, count in sorted(run for ref in refs for run in ref.runs):
         if start < first:
@@ -201,9 +201,9 @@ def gaps(refs: Sequence[FilterRef], frames: int) -> list[tuple[int, int]]:
 def covered(
     text: StoredText, ranges: Iterable[tuple[int, int]], *, strict: bool = False, most_times: int = 2
 ) -> Manifest:
-    """The root of a text with a new filter for ranges of frames that have none (1 GET for some 8 MiB of text). Frames
-    in an object that may not be read get no column; with `strict`, they raise `ForeignObject`. The filter is joined
-    with older ones of up to `most_times` its frames."""
+    """The root of a text with a new filter for ranges of frames that have none (1 GET per 8 MiB of text). Frames in an
+    object that may not be read get no column; with `strict`, they raise `ForeignObject`. The filter is joined with
+    older filters that have at most `most_times` as many frames."""
     root = text.root
     columns = Columns(overlap_for(root.frame_bytes), 1)
     least_after = FOLDING * columns.reach  # the text after a frame that its column covers too

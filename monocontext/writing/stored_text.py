@@ -39,7 +39,7 @@ class StoredText(AbstractContextManager["StoredText"]):
         store_options: StoreOptions | None = None,
         progress: Callable[[int], None] = lambda read_bytes: None,
     ):
-        """`progress` is called with the bytes of text that were read so far; the others as for `Monocontext.open`."""
+        """`progress` is called with the bytes of text read so far. Other parameters are as for `Monocontext.open`."""
         self.store = store
         self._progress = progress
         self._read_bytes = 0
@@ -105,7 +105,7 @@ class StoredText(AbstractContextManager["StoredText"]):
         return self._foreign().find_foreign(frame.object, self.root.sources)
 
     def stored(self, frames: Iterable[Frame]) -> Iterator[tuple[Frame, bytes]]:
-        """Yield frames with their stored bytes (1 GET for some 8 MiB of neighbours; none for a text in its root)."""
+        """Yield frames with their stored bytes (1 GET per 8 MiB of neighbours; none for a text in its root)."""
         groups = neighbours(frames)
         first_groups = list(islice(groups, 2))
         if len(first_groups) < 2:  # needs no threads

@@ -201,7 +201,7 @@ def test_a_loop_that_has_ended_is_not_waited_for() -> None:
         time.sleep(0.1)
         loop.close()
         for future in (asked, threads.submit(client.get_object)):
-            with pytest.raises(ConnectionError, match=r"^the event loop in which the client was made is closed: make"):
+            with pytest.raises(ConnectionError, match=r"^the event loop of the client is closed: create"):
                 future.result(10)
 
 

@@ -1,12 +1,12 @@
 """Cache ranges of objects on disk, for later processes.
 
-A file `monocontext-1/HASH` has one range of an object: 8 bytes of magic, a crc32c, JSON (etag, total_bytes), the bytes.
+A file `monocontext-1/HASH` holds a range of an object: 8 bytes of magic, a crc32c, JSON (etag, total_bytes), the bytes.
 
-- a name determines the bytes: the keys of a context are never reused, other names have the ETag. Roots are not cached
+- a name determines the bytes: keys of a context are never reused, other names include the ETag. Roots are not cached
 - only a read of the same range finds a file. Its checksum covers the name and the range too
 - a file under its final name is complete. There is no lock: a wrong count of bytes is corrected when room is made
 
-Only the owner can read the folder. Do not cache texts that must become unreadable when a permission ends.
+Only the owner can read the folder. Do not cache texts that must become unreadable when access is revoked.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MAGIC = b"MCBLOCK\x04"
 _HEAD_BYTES = 512  # of a file: the magic, the checksum, and the JSON with spaces after it
 _SEAL_BYTES = 12  # of the head: the magic and the checksum
 _NEVER_REUSED = ("segments/", "index/", "filters/")  # folders of a context, whose keys never get other bytes
-_BATCHES = 16  # room is made for this part of the capacity at a time; each process may exceed it by as much
+_BATCHES = 16  # room is made for one such part of the capacity at a time, so each process may exceed it by that much
 _FREE_SHARE = 0.05  # the part of the disk that stays free
 _ABANDONED_SECONDS = 3600.0  # the writer of a temporary file of this age must be dead
 
@@ -88,7 +88,7 @@ class DiskCache:
             self._stop_writing(error)
 
     def reader(self, store: RangeReader, place: str, *, is_own: bool) -> DiskCachedReader:
-        """A reader of `store` through this cache. `place` names the store; `is_own`: it is a context's own store."""
+        """A reader of `store` through this cache. `place` names the store; `is_own`: it is that of a context."""
         return DiskCachedReader(store, self, place, is_own=is_own)
 
     def forget(self, name: str, start: int, length: int) -> None:
@@ -112,7 +112,7 @@ class DiskCache:
             raise PermissionError(f"{self._root} must be a folder that you own and that no other user can write to")
 
     def _stop_writing(self, error: OSError) -> None:
-        """Cache nothing from now on, and warn once. A missing file is no reason."""
+        """Cache nothing from now on, and warn once. Does nothing if a file was missing."""
         if self._may_write and not isinstance(error, FileNotFoundError):
             self._may_write = False
             log.note(log.WARNING, "nothing is cached in %s from now on: %s", self.folder, error.strerror or str(error))
@@ -120,7 +120,7 @@ class DiskCache:
                 warnings.warn(f"nothing is cached in {self.folder} from now on: {error}", RuntimeWarning, stacklevel=2)
 
     def _reserve_room(self, size_bytes: int) -> bool:
-        """Whether a file of this size may be written. Removes the least recently used files if there is no room."""
+        """Make room for a new file by removing the least recently used ones; returns whether it may be written."""
         batch_bytes = self.capacity_bytes // _BATCHES
         if size_bytes > self.capacity_bytes - batch_bytes:
             return False
@@ -153,7 +153,7 @@ class DiskCache:
 
 
 class DiskCachedReader:
-    """Reads ranges from the disk cache if they are there, else from a store, and caches these. A `CopyKeeper`."""
+    """Reads ranges from the disk cache, or else from a store, and caches what the store returns. A `CopyKeeper`."""
 
     def __init__(self, store: RangeReader, disk: DiskCache, place: str, *, is_own: bool) -> None:
         self.store, self._disk, self._place, self._is_own = store, disk, place, is_own

@@ -46,12 +46,12 @@ class Client:
     """Sends GETs to one origin. Safe for use by many threads, and after a fork; starts no thread."""
 
     def __init__(self, origin: Origin, pool: Pool, *, attempts: int, silence_seconds: float) -> None:
-        """`attempts` is the most requests for one call; `silence_seconds` the longest that a server may be silent."""
+        """`attempts`: the most requests for one call. `silence_seconds`: how long a server may send nothing."""
         self.pool = pool
         self.budget = RetryBudget(time.monotonic)
         self.pace = Pace(silence_seconds)
         self._origin, self._attempts, self._silence_seconds = origin, attempts, silence_seconds
-        self._server_ahead_seconds = 0.0  # what the clock of this machine lacks, if a signature was refused for it
+        self._server_ahead_seconds = 0.0  # how far the server's clock is ahead, known once a signature is refused
 
     def get(self, key: str, sink: Sink, expected_bytes: int = 0) -> None:
         """Read the object `key`, or the range in the headers of `sink`, into `sink` (1 GET, and 1 more for each fault).
@@ -192,7 +192,7 @@ class Client:
         return call.attempt == 0 or self.budget.take()
 
     def _remove_cause(self, response: ErrorResponse, call: _Call) -> bool:
-        """Remove the cause of an error response; returns whether that was possible. Each cause has one try a call."""
+        """Remove the cause of an error response; returns whether that was possible. Each is tried once per call."""
         if response.is_expired and call.signed_by and _is_first_try("credentials", call):
             self._origin.renew(call.signed_by)
             return True
@@ -276,7 +276,7 @@ def _begin_next_attempt(call: _Call) -> None:
 
 
 def _is_first_try(cause: str, call: _Call) -> bool:
-    """Whether this cause was not tried before in the call; it counts as tried from now on."""
+    """Whether the call has not tried to remove this cause before; marks it as tried."""
     is_first = cause not in call.tried_causes
     call.tried_causes.add(cause)
     return is_first
@@ -302,7 +302,7 @@ RETRIES_PER_SECOND = 1.0  # so that a process with nothing but failures notices 
 
 
 class RetryBudget:
-    """A number of retries that successes and time refill. Threads share it without a lock: a race miscounts by one."""
+    """A number of retries, which successes and time refill. Threads share it without a lock; a race miscounts one."""
 
     def __init__(self, clock: Callable[[], float], most: float = MOST_RETRIES) -> None:
         self._most = self._retries = most

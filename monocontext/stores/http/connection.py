@@ -59,7 +59,7 @@ class Connection:
             if not count and data:
                 raise BadReply(f"the connection was closed after {len(data)} bytes of the response headers")
             if not count:
-                raise BadReply("the server sent no answer")
+                raise BadReply("the server closed the connection without a response")
             data += memoryview(piece)[:count]
 
     def read_into(self, view: memoryview) -> int:
@@ -106,7 +106,7 @@ class Body:
         self.read_bytes = 0
         """The number of bytes that have been read."""
         self.is_accepted = False
-        """Whether the receiver accepted it as the answer to the request."""
+        """Whether the sink accepted it as the response to the request."""
 
     @property
     def leaves_connection_usable(self) -> bool:
@@ -248,7 +248,7 @@ def _parse_head(text: str) -> ResponseHead:
     version, _, rest = status_line.partition(" ")
     code = rest.partition(" ")[0]
     if version not in ("HTTP/1.1", "HTTP/1.0") or not (len(code) == 3 and code.isascii() and code.isdigit()):
-        raise BadReply(f"expected HTTP/1.1 and a status, found {status_line[:80]!r}")
+        raise BadReply(f"expected a status line of HTTP/1.1, found {status_line[:80]!r}")
     headers: dict[str, str] = {}
     for line in lines:
         name, value = _parse_line(line)

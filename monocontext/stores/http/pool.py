@@ -48,7 +48,7 @@ class SocketAddress(NamedTuple):
 
 
 class Pool:
-    """A pool of connections, spread over all addresses of a name. Safe for use by many threads, and after a fork."""
+    """A pool of connections, spread over all addresses of a host. Safe for use by many threads, and after a fork."""
 
     def __init__(self, make_tls: Callable[[], SSLContext], max_idle: int = MAX_IDLE) -> None:
         """`make_tls` is called for the first https connection; at most `max_idle` connections to a server stay open."""
@@ -70,7 +70,7 @@ class Pool:
     def borrow(
         self, endpoint: Endpoint, timer: ExchangeTimer, *, must_be_new: bool = False, avoid: Address | None = None
     ) -> Connection:
-        """An idle connection to an endpoint, or a new one if there is none or if it `must_be_new`.
+        """Lend an idle connection to an endpoint, or a new one if none is idle or with `must_be_new`.
 
         A new one leads to another address than `avoid` if possible. Raises `OSError` if it cannot be opened.
         """
@@ -109,7 +109,7 @@ class Pool:
         connection.close()
 
     def _take_idle(self, endpoint: Endpoint) -> Connection | None:
-        """The connection that came back last: its path is warm, and the others become old enough to be closed."""
+        """The connection that came back last, whose path is warm; `None` if none is idle. Old ones are closed."""
         with self._lock:
             queue = self._idle.get(endpoint)
             if not queue:
@@ -157,7 +157,7 @@ class Pool:
             failed = error
         reason = (failed.strerror or str(failed)) if failed else "the name has no address"
         error_type = Stalled if isinstance(failed, TimeoutError) else ConnectionError
-        raise error_type(f"Could not connect to {target}: {reason}") from failed
+        raise error_type(f"cannot connect to {target}: {reason}") from failed
 
     def _resolve(self, host: str, port: int) -> list[SocketAddress]:
         """The addresses of a host, from DNS or from a recent look-up. Raises `socket.gaierror`."""

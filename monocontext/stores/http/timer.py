@@ -30,7 +30,7 @@ class Pace:
         self._speeds: deque[float] = deque(maxlen=_SPEEDS)  # in bytes per second
 
     def timeout_after(self, silences: int) -> float:
-        """The timeout, in seconds, of an attempt after so many timeouts of the same request."""
+        """The timeout, in seconds, for an attempt after `silences` timeouts of the same request."""
         return min(self._longest_timeout_seconds, self.timeout_seconds * 2.0**silences)
 
     def add_first_byte(self, seconds: float) -> None:

@@ -62,7 +62,7 @@ def account_of(profile: str | None, refused: Account | None = None) -> Account:
 
 
 def _file_version(path: str) -> tuple[int, int, int] | None:
-    """What changes with a file; `None` if there is none."""
+    """The time, size and inode of a file, which change with its content; `None` if it is missing."""
     try:
         status = os.stat(path)
     except OSError:
@@ -120,7 +120,7 @@ def native_route(settings: Settings, options: S3Options, bucket: str) -> Route:
 
 
 def check_options(options: S3Options) -> S3Options:
-    """Return the options. Raises `InvalidUrl` for an endpoint or a region that is not one, and `ValueError`."""
+    """Return the options. Raises `InvalidUrl` for an invalid endpoint or region, `ValueError` for the transport."""
     if options.transport not in ("own", "boto3"):
         raise ValueError(f"transport must be one of own, boto3, not {options.transport!r}")
     if options.endpoint is not None:

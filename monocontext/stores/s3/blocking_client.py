@@ -1,4 +1,4 @@
-"""Call a client of aioboto3 from other threads, by the methods of a boto3 client that `S3Store` needs to read."""
+"""Call an aioboto3 client from other threads, through the methods of a boto3 client that `S3Store` reads with."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from types import SimpleNamespace
 from typing import Any
 
 _CHECK_SECONDS = 0.25  # the interval at which a waiting thread checks whether the event loop was closed
-_CLOSED = "the event loop in which the client was made is closed: make the client in the running one"
+_CLOSED = "the event loop of the client is closed: create the client in the running event loop"
 _BLOCKED = "a synchronous read blocks the event loop of its client: use the asynchronous methods, and await them"
 
 
 class BlockingClient:
-    """A client of aioboto3 that other threads call like one of boto3. Make it in the running event loop."""
+    """An aioboto3 client that other threads call like a boto3 client. Create it in the running event loop."""
 
     def __init__(self, client: Any) -> None:
         self._loop, self._thread = asyncio.get_running_loop(), get_ident()

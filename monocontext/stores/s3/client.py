@@ -32,7 +32,7 @@ _SCOPE = r"AWS4-HMAC-SHA256 Credential=.*/\d{8}/(?P<region>[^/]+)/(?P<service>[^
 
 def learn_plan(options: S3Options, bucket: str, reason: str) -> RequestPlan | None:
     """Get the plan for a bucket from botocore, and log the reason; `None` if our transport cannot reach the bucket. No
-    request is sent. It takes 0.3 s at the first call in a process, and 20 ms later."""
+    request is sent. The first call in a process takes 0.3 s, later ones take 20 ms."""
     log.note(log.INFO, "botocore prepares the reads from %s: %s", bucket, reason)
     client = connect(options)
     try:
@@ -94,7 +94,7 @@ def _make_client(session: Any, options: S3Options, addressing_style: str) -> Any
 
 
 def is_aws(client: Any) -> bool:
-    """Whether the server is AWS itself, not another one with its protocol."""
+    """Whether the server is AWS, not another server that speaks the S3 protocol."""
     host = urlsplit(client.meta.endpoint_url).hostname or ""
     return host.endswith(AWS_DOMAINS)
 

@@ -1,4 +1,4 @@
-"""Translate errors of boto3 and of S3 servers into errors of monocontext, of one line with the URL of the object."""
+"""Translate errors of boto3 and of S3 servers into errors of monocontext: one line each, with the URL of the object."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def translate_errors(
 def translate(
     error: Exception, url: str, etag: str | None, client: Callable[[], Any] | None, *, writing: bool = False
 ) -> MonocontextError | None:
-    """The error of monocontext for an error of a request; `None` if it is one already, or is unknown.
+    """The error of monocontext for an error of a request; `None` if `error` is one already, or is unknown.
 
     `client` returns the boto3 client that sent the request, which required the version `etag`. A failed condition is
     `AlreadyExists` while `writing`, else `ContextChanged`.

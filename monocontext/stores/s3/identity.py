@@ -52,7 +52,7 @@ class BotocoreIdentity:
 
     @property
     def credentials(self) -> Credentials:
-        """Valid keys (requests of botocore at the first use, and when they expire). Raises `NoIdentity`."""
+        """Valid keys. Botocore sends requests for them at the first use, and when they expire. Raises `NoIdentity`."""
         if self._process != os.getpid():
             # A thread that did not survive the fork may have held a lock.
             self._process, self._lock, self._botocore_credentials = os.getpid(), threading.Lock(), _NOT_LOADED
@@ -76,7 +76,7 @@ class BotocoreIdentity:
 
 
 Identity = StaticIdentity | BotocoreIdentity
-"""A source of the keys that sign requests: `credentials` are valid ones, or its use raises `NoIdentity`."""
+"""A source of keys that sign requests. Its `credentials` are valid keys; reading them may raise `NoIdentity`."""
 
 
 class RequestPlan(NamedTuple):
@@ -131,7 +131,7 @@ def _botocore_identity(settings: Settings, reason: str) -> BotocoreIdentity:
 
 
 def load_botocore() -> Any:
-    """botocore, which most reads do not need: to import it takes 0.2 s. It has no types."""
+    """Import botocore, which takes 0.2 s and most reads do not need. It has no types."""
     import botocore.config
     import botocore.session
     import botocore.utils

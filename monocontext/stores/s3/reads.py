@@ -47,7 +47,7 @@ class ByteSpan(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReadRequest:
-    """The bytes to read of one object, and the version to read them from."""
+    """A read of one object: which bytes, and of which version."""
 
     url: str
     """The object in error messages."""
@@ -115,7 +115,7 @@ def _receive_from_boto3(response: Any, request: ReadRequest) -> Blob:
     data = response["Body"].read()
     expected = request.span.length if request.span else length
     if len(data) != expected:
-        raise DamagedData(f"{url}: expected {expected} bytes, found {len(data):,}")
+        raise DamagedData(f"{url}: expected {expected:,} bytes, found {len(data):,}")
     return Blob(
         data,
         etag,
@@ -226,7 +226,7 @@ class Download:
             if not head.is_chunked:
                 raise DamagedData(f"{self._url}: the response does not state its length")
             if (encoding := head.headers.get("content-encoding", "identity")) not in ("identity", "aws-chunked"):
-                raise DamagedData(f"{self._url}: a proxy compressed the response ({encoding}): switch that off")
+                raise DamagedData(f"{self._url}: a proxy compressed the response ({encoding}): disable that")
         if self._span is None:
             check_size(self._url, self._most_bytes, total)
             self._modified_seconds = parse_http_date(head.headers.get("last-modified"))
@@ -259,8 +259,8 @@ class Download:
 def check_response(
     url: str, span: ByteSpan | None, status: int, content_range: str | None, body_bytes: int | None
 ) -> int | None:
-    """The length of the whole object, after a check that a response has the requested span of it; without a span
-    `body_bytes`, the length of the body as far as the response states it. Raises `DamagedData`."""
+    """Check that a response has the requested span, and return the length of the whole object; without a span that is
+    `body_bytes`, which is `None` if the response does not state the length of its body. Raises `DamagedData`."""
     expected = 206 if span else 200
     if status != expected:
         raise DamagedData(f"{url}: expected HTTP {expected}, found HTTP {status}")

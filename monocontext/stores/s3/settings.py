@@ -29,7 +29,7 @@ class NeedsBotocore(Exception):
 
 
 class NoIdentity(Exception):
-    """Credentials cannot be read. The message is one line that names the source and contains no secret."""
+    """Credentials or a setting cannot be read. The message is one line that names the source and contains no secret."""
 
 
 class NothingFound(NoIdentity):
@@ -48,7 +48,8 @@ Section = dict[str, Any]
 
 
 class Settings:
-    """The settings of one profile. Raises `NoIdentity` for a missing profile, or a file that cannot be parsed."""
+    """The settings of one profile. Raises `NoIdentity` for a missing profile, a file that cannot be parsed, or a value
+    with a control character."""
 
     def __init__(
         self, environment: Mapping[str, str], profile: str | None, config_path: str, credentials_path: str

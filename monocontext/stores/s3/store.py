@@ -293,7 +293,7 @@ class S3Connection:
         if client is not None:
             self.throttles.register(client)
         self.credentials_source = ""
-        """The source of the credentials that sign reads; empty before the first read."""
+        """The source of the credentials that sign reads, in words; empty before the first read."""
         self._process_state = _ProcessState(find_handlers())
 
     def client(self) -> Any:
@@ -312,7 +312,7 @@ class S3Connection:
         return state.client
 
     def transport(self, bucket: str) -> Client | None:
-        """Our transport to a bucket; `None` if boto3 must read, by an option or as our transport cannot reach it."""
+        """Our transport to a bucket; `None` if boto3 must read, by an option or since ours cannot reach the bucket."""
         if self.callers_client is not None or self.options.transport == "boto3":
             return None
         state = self._state()
@@ -360,8 +360,8 @@ class S3Connection:
 
 
 def find_handlers(client: Any = None) -> list[Any] | None:
-    """Handlers of a client, by default of a new one, that may respond instead of the network, as those of moto do;
-    `None` if they cannot be determined. Before the import of botocore there are none."""
+    """The handlers of a client, by default of a new one, that may respond instead of the network, as those of moto do.
+    `None` if botocore does not let us find them; empty before botocore is imported."""
     try:
         if client is not None:
             return list(client.meta.events._emitter._handlers.prefix_search(BEFORE_SEND))

@@ -36,14 +36,14 @@ def compact(
 ) -> Manifest:
     """Store the text of the context at `url` in few full objects, as a new generation, and return its root.
 
-    Neighbouring segments are stored again if that makes fewer of them: segments of less than half `segment_bytes`, with
-    frames of less than half `frame_bytes` (by default the context's), or with half a segment of dead bytes. Frames
+    Neighbouring segments are stored again if that makes fewer of them: those below half of `segment_bytes`, with frames
+    below half of `frame_bytes` (by default the context's), or with half a segment of dead bytes. Frames
     without a search filter get one, and small filters are joined, unless `filters` is false. Text outside the context
     stays, without filters if it may not be read (`allow`, as for `Monocontext.open`). If there is nothing to do, the
     newest root is returned. `progress` is called with the bytes of text read so far. Raises `NotFound`.
 
-    Cost: 1 GET for each index page and for 8 MiB of text that is stored again, once more for its filters; 1 PUT for
-    each segment, page and 16 MiB of filter; 1 LIST a thousand segments; 6 requests for the commit; 400 bytes a frame.
+    Cost: 1 GET per index page and 8 MiB of text that is stored again, and again for its filters; 1 PUT per segment,
+    page and 16 MiB of filter; 1 LIST per 1,000 segments; 6 requests for the commit; 400 bytes of memory per frame.
     """
 
     def change(base: Manifest, store: Staged) -> Manifest | None:
@@ -80,13 +80,13 @@ def add_filters(
     progress: Callable[[int], None] = lambda read_bytes: None,
     store_options: StoreOptions | None = None,
 ) -> Manifest:
-    """Make search filters for the frames of the context at `url` that have none, and return the newest root.
+    """Make search filters for those frames of the context at `url` that have none, and return the newest root.
 
     Does nothing for a text of fewer than 9 frames, or with frames below 512 bytes. `rebuild`: make all filters again.
     `progress` is called with the bytes of text read so far. `allow`: as for `Monocontext.open`; raises `ForeignObject`
     for text elsewhere that it does not name.
 
-    Cost: 1 GET for some 8 MiB of text and each index page, 1 PUT for 16 MiB of filter, about 6 for the commit.
+    Cost: 1 GET per 8 MiB of text and index page, 1 PUT per 16 MiB of filter, about 6 requests for the commit.
     """
 
     def change(base: Manifest, store: Staged) -> Manifest | None:
@@ -122,7 +122,7 @@ def _with_filters(text: StoredText) -> Manifest:
 
 
 def plan(frames: Iterable[Frame], layout: SegmentLayout, dead: Mapping[str, int]) -> list[tuple[int, int]]:
-    """The ranges of frames to store again: this makes fewer segments or half the frames, or frees many `dead` bytes."""
+    """The ranges of frames to store again: it makes fewer segments, or half the frames, or frees many `dead` bytes."""
 
     def stays(run: list[Frame]) -> bool:
         """Whether a run is outside the context, or has half-full frames in a half-full segment with few dead bytes."""

@@ -63,11 +63,11 @@ def replace(
 
     `documents` is a mapping of name to text, or an iterable of (name, text) and (name, text, metadata). A text is a
     `str` or the path of a file, and is kept in memory. A document keeps its metadata if none is given. If several
-    documents have one name, the last is replaced. `allow`: as for `Monocontext.open`. Raises `NotFound`, and changes
-    nothing, if a name is missing (`update` adds missing ones). Two writers at once both succeed.
+    documents share a name, the last is replaced. `allow`: as for `Monocontext.open`. Raises `NotFound`, and changes
+    nothing, if a name is missing (`update` adds missing ones). Concurrent writers all succeed.
 
-    Cost: 1 GET for each page of 4,096 documents, index page and range of frames that changes; 1 PUT for 16 MiB of new
-    frames and each page with a change; about 6 requests for the commit.
+    Cost: 1 GET per page of 4,096 documents, and per index page and range of frames that changes; 1 PUT per 16 MiB of
+    new frames and per page that changes; about 6 requests for the commit.
     """
     return _store_texts(url, documents, allow, store_options, adds=False)
 
@@ -80,8 +80,8 @@ def update(
     store_options: StoreOptions | None = None,
 ) -> Manifest:
     """Replace the documents whose names exist, append the others, and return the committed root: one generation.
-    Parameters as for `replace`; the cost is that of `replace` and `append` together. If two writers add one name at
-    once, both succeed: the second replaces the document of the first."""
+    Parameters as for `replace`; the cost is that of `replace` and `append` together. If two writers add the same
+    name, both succeed: the second replaces the document of the first."""
     return _store_texts(url, documents, allow, store_options, adds=True)
 
 
@@ -198,7 +198,7 @@ def _texts_of(documents: Mapping[str, str] | Iterable[Any]) -> dict[str, Change]
 
 
 def _earlier_names(store: Staged, newest: Manifest | None) -> Iterator[list[bytes]]:
-    """Yield the names of the documents of each earlier version of which all pages are still stored."""
+    """Yield the names of the documents of each earlier version whose pages are all still stored."""
     for number in listed_generations(store):
         if newest is not None and number < newest.generation:
             with suppress(NotFound):
@@ -265,7 +265,7 @@ class _Group:
 def _rewrite_frames(
     text: StoredText, pages: Sequence[DocumentPage], changes: Mapping[int, Change]
 ) -> tuple[list[Stretch], Written, dict[int, Patch]]:
-    """Store the frames of changed documents with their new texts (1 PUT for 16 MiB). Returns which frames these
+    """Store the frames of changed documents with their new texts (1 PUT per 16 MiB). Returns which frames these
     replace, the new frames, and the patches by the number of the document."""
     root = text.root
     segments = Segments(text.store.put, SegmentLayout(root.frame_bytes, codec=root.codec))
@@ -349,7 +349,7 @@ def _rewrite_group(text: StoredText, group: _Group) -> tuple[list[tuple[bytes, F
 
 
 def _cut_evenly(data: bytes, frame_bytes: int) -> Iterator[bytes]:
-    """Yield frames of about the same length. A short last frame, with its object, could outlive changes around it."""
+    """Yield frames of about the same length: a short last frame, and its segment, could outlive changes around it."""
     start = 0
     while (count := round((len(data) - start) / frame_bytes)) > 1:
         stop = frame_end(data, start, (len(data) - start) // count)

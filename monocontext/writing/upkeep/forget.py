@@ -1,4 +1,4 @@
-"""Remove deleted text from all objects of a context, and find what is left of it.
+"""Remove deleted text from all objects of a context, and find the objects that still contain it.
 
 The dead bytes of a segment are those of frames that the newest root does not name. Invariants after a `forget`:
 
@@ -43,7 +43,7 @@ _MOST_FRAME_BYTES = 256 << 20  # the most bytes to which a zstd frame of a conte
 
 
 def dead_bytes(text: StoredText) -> Counter[str]:
-    """By segment, the number of bytes in no frame of a text (1 LIST a thousand segments, 1 GET an index page)."""
+    """By segment, the bytes that belong to no frame of a text (1 LIST per 1,000 segments, 1 GET per index page)."""
     live: Counter[str] = Counter()
     for frame in text.frames(0, text.root.frames):
         live[frame.object] += frame.stored_bytes
@@ -54,7 +54,7 @@ def dead_bytes(text: StoredText) -> Counter[str]:
 
 def without_dead_bytes(text: StoredText) -> Manifest:
     """The root of the same text in objects that contain nothing else: frames in segments with dead bytes, and filters
-    with dead columns, are stored again. It has no copies of its text, and earlier roots cannot be restored after it."""
+    with dead columns, are stored again. It has no copies of its text, and no earlier root can be restored after it."""
     dead = dead_bytes(text)
     root = splice(text, *moved_frames(text, lambda frame: frame.object in dead))
     refs = [cleared(ref, text.get, text.store.put) if ref.frames < ref.width else ref for ref in root.filters]
@@ -80,7 +80,7 @@ def forget_rest(store: Store, root: Manifest, cache_dir: str | os.PathLike[str] 
 
 
 def _remove_earlier(store: Store, root: Manifest) -> set[str]:
-    """Run `gc` until nothing of versions before `root` is left. Returns the keys of what is left after all rounds."""
+    """Run `gc` until nothing of versions before `root` is left. Returns the keys of what remains after all rounds."""
     remaining = set[str]()
     for _ in range(_ROUNDS):
         _wait_for_clock(store, root.generation)
@@ -105,7 +105,7 @@ def _wait_for_clock(store: Store, generation: int) -> None:
 
 
 def _leftovers(store: Store, root: Manifest) -> set[str]:
-    """The keys of earlier roots, and of objects that no root names (1 LIST a thousand, 1 GET an index page)."""
+    """The keys of earlier roots, and of objects that no root names (1 LIST per 1,000 objects, 1 GET per index page)."""
     earlier = [generation_key(number) for number in listed_generations(store) if number < root.generation]
     objects = [info.key for folder in FOLDERS for info in store.list(folder) if OBJECT.fullmatch(info.key)]
     for _ in range(2):  # again, since objects of a version that was committed meanwhile may have been listed too
@@ -118,13 +118,13 @@ def _leftovers(store: Store, root: Manifest) -> set[str]:
 
 
 def find_leftovers(url: Place, texts: Collection[str], *, store_options: StoreOptions | None = None) -> list[str]:
-    """The keys of objects below `url` that contain one of these texts, also compressed (1 GET an object). All objects
+    """The keys of objects below `url` that contain one of these texts, also compressed (1 GET per object). All objects
     are read, whether a generation names them or not: segments, whose frames are joined, pages of documents, and the
     copies of text in roots. Search filters contain no text. Raises `ValueError` for an empty text, and
     `NotFound` if there is no object."""
     needles = [text.encode() for text in texts]
     if not needles or not all(needles):
-        raise ValueError("the text to look for must not be empty")
+        raise ValueError(f"texts must be one or more strings that are not empty, not {texts!r:.80}")
     with open_store_at(url, store_options) as store:
         keys = [info.key for info in store.list()]
         if not keys:
@@ -146,7 +146,7 @@ def _contains(data: bytes, needles: list[bytes]) -> bool:
 
 
 def _values(value: Any) -> Iterator[bytes]:
-    """Yield the strings in a JSON value, and what they decode to if they may be base64."""
+    """Yield the strings in a JSON value, and the bytes that they decode to if they may be base64."""
     if isinstance(value, str):
         yield value.encode("utf-8", "surrogatepass")
         with suppress(ValueError):

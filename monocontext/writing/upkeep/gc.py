@@ -74,8 +74,8 @@ def gc(
     their text again; a longer append and `publish` raise `AlreadyExists`, and change nothing.
 
     Raises `NotFound` if there is no context, and `DamagedData` before anything is removed if a root or page that stays
-    cannot be read. Cost: 1 LIST for each kind and thousand objects, 1 GET for each generation, its directories, and
-    each page that stays, 1 request for each removed object.
+    cannot be read. Cost: 1 LIST per 1,000 objects of each kind, 1 GET per generation, directory and index page that
+    stays, 1 DELETE per removed object.
     """
     check_seconds("older_than_seconds", older_than_seconds)
     with open_store_at(url, store_options) as store, ThreadPoolExecutor(REQUESTS) as threads:
@@ -139,7 +139,7 @@ def _find_garbage(
 
 
 def _garbage_among(store: Store, roots: _Roots, old: list[ObjectInfo], threads: Executor, chosen: set[int]) -> _Garbage:
-    """The garbage without the retries of `_find_garbage`. Raises `NotFound` if an object that stays is missing."""
+    """`_find_garbage` for these roots, without a retry. Raises `NotFound` if an object that stays is missing."""
     kept: list[_StoredRoot] = []
     with suppress(NotFound):  # after a crash, when readers open the newest generation
         kept.append(_read_root(store, ROOT_KEY))

@@ -1,4 +1,4 @@
-"""Update the documents of a context from their sources, whose size, time or ETag is in the metadata."""
+"""Update the documents of a context from their sources. Their metadata record the size, time or ETag of each source."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def sync(
     executor: Executor | None = None,
     **reading: Unpack[ReadingOptions],
 ) -> Synced:
-    """Update the context at `url`, or make one, so that it has a document for each source. Returns the changes.
+    """Update or create the context at `url`, so that it has a document for each source. Returns the changes.
 
     `sources` are paths of files and folders, and URLs of objects and of buckets or folders, whose objects are all read.
     Documents are named as `publish` names files, or by the keys of objects, and have no header lines.
@@ -61,10 +61,10 @@ def sync(
     `include` and `exclude` do not select stay, and so do those whose source is not text any more, with a note.
     `dry_run`: only return the changes. `executor`: its workers store new documents. `reading`: as for `publish`.
 
-    Reads sources that are new, or whose size, time or ETag differs from the recorded one, and the documents of the
+    Reads new sources, sources whose size, time or ETag differs from the recorded one, and the documents of the
     latter. Changed texts are kept in memory, new ones are not. All changes are one generation. Cost: as for `replace`
     and `append`. Raises `NotFound` for a missing path, or if a new context would have no text, and `InvalidText` for a
-    source that is not text, or for two sources with one name.
+    source that is not text, or for two sources with the same name.
     """
     options = InputOptions(**reading)
     paths = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
@@ -78,7 +78,7 @@ def sync(
     result = planner.result
     note_left_out(result.left_out, options)
     if root is None and not dry_run:
-        raise NotFound(f"no text in the sources, so no context was made at {store.url}: check their paths")
+        raise NotFound(f"no text in the sources, so no context was created at {store.url}: check their paths")
     unchanged = result.known - len(result.changed)
     return Synced(tuple(result.added), tuple(result.changed), tuple(result.deleted), unchanged, root)
 

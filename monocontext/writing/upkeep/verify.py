@@ -52,8 +52,8 @@ def verify(
 ) -> Report:
     """Check every checksum, length and count of a context: root, pages, segments, frames. Reads everything once.
 
-    Also checks that no gram of the text is missing from its search filters (only names and checksums of filters with
-    other folding tables), and that documents are found by name and have the recorded counts. The report lists all
+    Also checks that the search filters lack no gram of the text (of a filter with other folding tables, only the name
+    and checksum), and that documents are found by name and have the recorded counts. The report lists all
     damage. Raises `NotFound`, `NotAContext`, `AccessDenied`, or the error of a root that cannot be read.
     """
     with open_store_at(url, store_options) as store:
@@ -63,7 +63,7 @@ def verify(
         try:
             root = expanded(store, root)
         except MonocontextError as error:
-            report.problems.append(f"{error}: nothing that it names was checked")
+            report.problems.append(f"{error}: nothing below this object was checked")
             return report
         report.filters = len(root.filters)
         from_frames = replace(root, text="", head="", tail="", last_page=None)
@@ -78,7 +78,7 @@ def verify(
 
 @contextmanager
 def _reporting(report: Report, prefix: str = "") -> Iterator[None]:
-    """Report an error of the `with` block, after a prefix, and continue after the block."""
+    """Report a `MonocontextError` of the `with` block, after a prefix, and continue after the block."""
     try:
         yield
     except MonocontextError as error:
@@ -164,7 +164,7 @@ class _DocumentCounter:
         self._characters = self._bytes = self._newlines = 0  # counted so far in this document
 
     def feed(self, start: int, text: str) -> None:
-        """Count the text of the next frame, which begins at character `start`."""
+        """Count the documents in the text of the next frame, which begins at character `start`."""
         stop = start + len(text)
         while self._document is not None and self._document.start < stop:
             part = text[max(self._document.start - start, 0) : max(self._document.stop - start, 0)]

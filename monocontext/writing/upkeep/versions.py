@@ -20,7 +20,7 @@ def list_versions(
     url: Place, *, newest: int | None = None, store_options: StoreOptions | None = None
 ) -> list[Manifest]:
     """The roots of all versions that `gc` has not removed, or only of the last `newest` (at least 1), oldest first
-    (1 LIST a thousand versions, 1 GET each). Raises `NotFound` if there is no context."""
+    (1 LIST per 1,000 versions, 1 GET each). Raises `NotFound` if there is no context."""
     if newest is not None and newest < 1:
         raise ValueError(f"newest must be at least 1, not {newest}")
     with open_store_at(url, store_options) as store:
@@ -47,13 +47,13 @@ def restore(
     allow: Iterable[str | os.PathLike[str]] = (),
     store_options: StoreOptions | None = None,
 ) -> Manifest:
-    """Make the text of an earlier version, with its documents, the newest one, and return the committed root.
+    """Commit the text and the documents of an earlier version as a new generation, and return its root.
 
     The versions in between stay, so a restore can be undone. Frames that the newest version lacks, their filters, and
     all pages are stored again, since `gc` may be about to remove their objects. `allow`: as for `Monocontext.open`.
 
-    Cost: 1 GET for each index page of both versions, each page of documents, and 8 MiB of frames that are stored again;
-    1 PUT for 16 MiB of these and for each page; 6 for the commit. Raises `NotFound` for a version that is gone.
+    Cost: 1 GET per index page of both versions, page of documents, and 8 MiB of frames that are stored again; 1 PUT
+    per 16 MiB of these and per page; 6 requests for the commit. Raises `NotFound` for a version that is gone.
     """
 
     def change(base: Manifest, store: Staged) -> Manifest:

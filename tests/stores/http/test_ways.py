@@ -130,7 +130,7 @@ def test_a_proxy_that_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{listener.getsockname()[1]}")
         listener.close()
-        with pytest.raises(StoreFailure, match=r"Could not connect to the proxy 127\.0\.0\.1:\d+: Connection refused"):
+        with pytest.raises(StoreFailure, match=r"cannot connect to the proxy 127\.0\.0\.1:\d+: Connection refused"):
             open_store(URL, endpoint="https://localhost:9999").get("a")
 
 

@@ -75,8 +75,8 @@ def test_kinds_of_sources(sources: Any, text: str) -> None:
         ({"frame_bytes": 1 << 30}, "frame_bytes"),
         ({"segment_bytes": 0}, "segment_bytes"),
         ({"codec": "lzma"}, "codec"),
-        ({"sources": None}, "expected str, bytes, a path, documents, or an iterable of these, not NoneType"),
-        ({"sources": [3]}, "source 0 is int: expected str, bytes, a path or documents"),
+        ({"sources": None}, "sources must be a str, bytes, a path, documents, or an iterable of these, not NoneType"),
+        ({"sources": [3]}, "source 0 must be str, bytes, a path or documents, not int"),
     ],
 )
 def test_bad_arguments(options: dict[str, Any], words: str) -> None:

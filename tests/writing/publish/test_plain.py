@@ -87,11 +87,11 @@ def test_an_object_is_read_in_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", ["manifest.json", f"generations/{1:020d}.json"])
 def test_the_root_of_a_text_is_no_text(name: str, tmp_path: Path) -> None:
     publish("text", tmp_path / "ctx")
-    with pytest.raises(NotFound, match=r"is a part of a stored text, whose URL is .*/ctx$"):
+    with pytest.raises(NotFound, match=r"is part of a stored text: open .*/ctx$"):
         Monocontext.open(tmp_path / "ctx" / name)
     with (
         S3StandIn({f"ctx/{name}": (tmp_path / "ctx" / name).read_bytes()}) as server,
-        pytest.raises(NotFound, match=r"is a part of a stored text, whose URL is s3://.*/ctx$"),
+        pytest.raises(NotFound, match=r"is part of a stored text: open s3://.*/ctx$"),
     ):
         Monocontext.open(server.url(f"ctx/{name}"), endpoint=server.endpoint)
     (tmp_path / "manifest.json").write_text('{"format": 1}')

@@ -102,7 +102,7 @@ def test_what_goes_away_meanwhile(write: Callable[..., Any], tmp_path: Path, mon
     notes: list[str] = []
     write(logs, tmp_path / "ctx", note=notes.append)
     assert documents_of(tmp_path / "ctx") == {"a": "a", "d": "d"}
-    assert all(note.endswith("b (removed meanwhile), sub/e (removed meanwhile)") for note in notes)
+    assert all(note.endswith("b (removed before it was read), sub/e (removed before it was read)") for note in notes)
 
 
 def test_a_folder_that_is_opened_follows_the_same_rule(folder: Path, recwarn: pytest.WarningsRecorder) -> None:
@@ -207,4 +207,4 @@ def test_a_long_file_that_is_cut_is_named(tmp_path: Path) -> None:
     assert len(next(pieces)[0]) == 1 << 20
     os.truncate(path, 12 << 20)
     assert sum(len(data) for data, _ in pieces) == 11 << 20
-    assert "a.log: cut or written over while it was read: not all of its text is stored" in notes[-1]
+    assert "a.log: shortened or overwritten while it was read, so its text is stored in part" in notes[-1]

@@ -106,7 +106,7 @@ def test_a_context_among_its_own_objects_is_left_out(store: MemoryStore) -> None
 
 def test_an_empty_folder_deletes_nothing(store: MemoryStore, tree: Path, tmp_path: Path) -> None:
     (tmp_path / "not mounted").mkdir()
-    with pytest.raises(NotFound, match="no text in the sources, so no context was made at memory:"):
+    with pytest.raises(NotFound, match="no text in the sources, so no context was created at memory:"):
         sync(tmp_path / "not mounted", store)
     assert not list(store.list())
     sync(tree, store)
