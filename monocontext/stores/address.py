@@ -75,7 +75,7 @@ class Address:
         arguments: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
         for name in arguments:
             if name not in self.option_names:
-                hint = f"options are {', '.join(self.option_names)}" if self.option_names else "it takes no options"
+                hint = f"options are {', '.join(self.option_names)}" if self.option_names else "this store has none"
                 raise TypeError(f"unknown option {name!r} for {self}: {hint}")
         if self.scheme == "memory":
             from monocontext.stores.memory import MemoryStore
@@ -102,7 +102,7 @@ def parse(url: str | os.PathLike[str]) -> Address:
     """Parse the URL or the path of a store or an object. Raises `InvalidUrl`, whose message names the valid forms.
 
     A `Path` is never a URL. A URL with a password or a secret parameter is refused, and no message shows the secret: an
-    address can be printed and stored.
+    address may be printed and stored.
     """
     text = os.fspath(url)
     if not isinstance(text, str) or not text or "\0" in text:
@@ -163,7 +163,7 @@ def _check_parameters(text: str, rest: str) -> None:
     parameters = rest[first.start() :] if first else ""
     parameters = re.sub("(?i)(?<=[?&;#])key=", "", parameters)  # `a?key=5` may be an object
     if without_secrets(parameters) != parameters:
-        raise InvalidUrl(f"the URL must not contain credentials: {without_secrets(text)!r}; give them in options")
+        raise InvalidUrl(f"a URL must not contain credentials: {without_secrets(text)!r}; set them in the environment")
 
 
 def _file_url(text: str, rest: str) -> Address:

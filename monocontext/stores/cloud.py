@@ -82,8 +82,8 @@ class CloudStore(StoreBase):
         self.url, self._options = url, options
         self._scheme = url.partition("://")[0]
         self._is_web = self._scheme in ("http", "https")
-        self._store = _open(url, options, _READ_TIMEOUT)
-        self._writing = _open(url, options, _WRITE_TIMEOUT)
+        self._read_store = _open(url, options, _READ_TIMEOUT)
+        self._write_store = _open(url, options, _WRITE_TIMEOUT)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(CloudStore, self.url, **self._options), ()
@@ -93,7 +93,7 @@ class CloudStore(StoreBase):
         # With a range, a server without support for ranges raises an error: it would send the whole object each time.
         options: Any = {"range": {"offset": 0}} if self._is_web else None
         with self._translate_errors(url):
-            result = obstore.get(self._store, path, options=options)
+            result = obstore.get(self._read_store, path, options=options)
             check_size(url, most_bytes, result.meta["size"])
             data = bytes(result.bytes())
         return self._blob(result.meta, data)
@@ -107,7 +107,7 @@ class CloudStore(StoreBase):
             return Blob(b"", info.etag, info.size_bytes, modified_seconds=info.modified_seconds)
         with self._translate_errors(url):
             try:
-                result = obstore.get(self._store, path, options={"range": (start, start + length)})
+                result = obstore.get(self._read_store, path, options={"range": (start, start + length)})
             except failures.BaseError as error:
                 if _RANGE_ERROR.search(str(error)):
                     info = self.head(key)
@@ -122,7 +122,7 @@ class CloudStore(StoreBase):
     def head(self, key: str) -> ObjectInfo:
         path = check_key(key)
         with self._translate_errors(self._display_url(key)):
-            return self._info(path, obstore.head(self._store, path))
+            return self._info(path, obstore.head(self._read_store, path))
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         if self._is_web:
@@ -131,7 +131,7 @@ class CloudStore(StoreBase):
         if folder and any(part in ("", ".", "..") for part in folder.split("/")):
             return
         with self._translate_errors(f"{self.url}/{prefix}"):
-            rows: Iterable[Any] = chain.from_iterable(obstore.list(self._store, prefix=folder or None))
+            rows: Iterable[Any] = chain.from_iterable(obstore.list(self._read_store, prefix=folder or None))
             if self._options.get("endpoint"):  # clouds list in key order; their emulators may list folder by folder
                 rows = sorted(rows, key=lambda row: row["path"])
             yield from (self._info(row["path"], row) for row in rows if row["path"].startswith(prefix))
@@ -148,10 +148,10 @@ class CloudStore(StoreBase):
                 mode = self._condition(path, if_match)
             try:
                 done = obstore.put(
-                    self._writing, path, bytes(data), attributes=attributes, mode=mode, use_multipart=in_parts
+                    self._write_store, path, bytes(data), attributes=attributes, mode=mode, use_multipart=in_parts
                 )
             except (failures.PreconditionError, failures.AlreadyExistsError):
-                newest = obstore.head(self._store, path)  # raises `NotFound` if the object is gone
+                newest = obstore.head(self._read_store, path)  # raises `NotFound` if the object is gone
                 raise conflict_error(url, if_match, self._etag(newest)) from None
             return self._etag({**done, "size": len(data)})
 
@@ -164,7 +164,7 @@ class CloudStore(StoreBase):
             except NotFound:
                 return
         with self._translate_errors(url), suppress(FileNotFoundError):  # a missing object is not an error
-            obstore.delete(self._writing, path)
+            obstore.delete(self._write_store, path)
 
     def _check_writable(self) -> None:
         if self._is_web:
@@ -180,7 +180,7 @@ class CloudStore(StoreBase):
         """obstore's condition for a write that replaces the version `etag` (1 HEAD in Google Cloud Storage)."""
         if self._scheme != "gs":
             return {"e_tag": f'"{etag}"'}
-        meta = obstore.head(self._store, path)
+        meta = obstore.head(self._read_store, path)
         if self._etag(meta) != etag:
             raise conflict_error(self._display_url(path), etag, self._etag(meta))
         return {"version": str(meta["version"])}

@@ -73,7 +73,7 @@ class FilesystemStore(StoreBase):
         return self._read_newest(key, 0, None, most_bytes)
 
     def _read_newest(self, key: str, start: int, length: int | None, most_bytes: int | None = None) -> Blob:
-        """Read `length` bytes of the newest version, by default all. Repeats the read if the file changes meanwhile."""
+        """Read `length` bytes of the newest version, by default all. Repeats a read during which the file changes."""
         attempt = 1
         while True:
             before = self.head(key)

@@ -32,7 +32,7 @@ class _StoredObject:
 
 
 class _Namespace:
-    """The objects of all stores with one name, by path."""
+    """The objects, by path, that all stores with the same name share."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -45,7 +45,7 @@ _versions = itertools.count(1)
 
 
 class MemoryStore(StoreBase):
-    """Objects under a name, which all stores of the process with this name share."""
+    """Objects that all stores of this process with the same name share."""
 
     is_near = True
 

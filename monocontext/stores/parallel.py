@@ -37,11 +37,11 @@ def in_order(
             future.cancel()
 
 
-def at_once(work: Callable[[_T], R], items: Iterable[_T], most: int) -> list[R]:
+def at_once(work: Callable[[_T], R], items: Iterable[_T], most_threads: int) -> list[R]:
     """Call `work` on each item, in at most `most_threads` threads, and return the results in order. A single item takes
     no thread. Raises the first error in that order, and skips the items that have not begun."""
     parts = list(items)
     if len(parts) < 2:
         return [work(part) for part in parts]
-    with ThreadPoolExecutor(min(most, len(parts)), thread_name_prefix="monocontext-at-once") as threads:
+    with ThreadPoolExecutor(min(most_threads, len(parts)), thread_name_prefix="monocontext-at-once") as threads:
         return list(threads.map(work, parts))

@@ -247,12 +247,12 @@ def put_own(store: Store, key: str, data: bytes, *, if_match: str | None = None)
                 log.note(log.INFO, "%s/%s is written: only the response was lost", store.url, key)
                 return stored.etag
         except NotFound:
-            raise error from None
+            raise error from None  # nothing was written
         except ContextChanged:
-            pass  # replaced by another writer since
+            pass  # another writer has replaced it since
         else:
             if stored.etag == if_match:
-                raise  # nothing was written
+                raise  # the old version: nothing was written
         if not isinstance(error, StoreFailure):
             raise
         expected = "no object" if if_match is None else f"ETag {if_match}"

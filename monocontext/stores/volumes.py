@@ -34,13 +34,13 @@ def is_volume_name(word: str) -> bool:
 
 
 class Volumes:
-    """The volumes below a URL. A volume exists if `create` made it, or if it has a file."""
+    """The volumes below the root of a store. A volume exists if `create` made it, or if it has a file."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def names(self) -> list[str]:
-        """The names of all volumes, sorted (1 LIST for each 1000 files)."""
+        """The names of all volumes, sorted (1 LIST per 1,000 files)."""
         result = set()
         for info in self._store.list():
             first, _, below = info.key.partition("/")
@@ -60,7 +60,7 @@ class Volumes:
         self._store.put(self._marker(name), b"", if_absent=True)
 
     def remove(self, name: str, left_out: list[str] | None = None) -> int:
-        """Remove a volume and its files; returns the number of files (1 LIST for each 1000, 1 DELETE for each).
+        """Remove a volume and its files; returns the number of files (1 LIST per 1,000 files, 1 DELETE per file).
 
         Adds to `left_out` the keys of objects that remain because no verb accepts them.
         """

@@ -86,8 +86,8 @@ def commit(store: Store, change: _Change) -> Manifest | None:
         winner = _put_root(staged, root, data)
         if winner is None:
             filters = {key for ref in root.filters if isinstance(ref, FilterRef) for key in ref.keys}
-            has_joined_filters = any(key.startswith("filters/") and key not in filters for key in staged.keys)
-            if staged.has_steps or has_joined_filters:
+            has_unnamed_filters = any(key.startswith("filters/") and key not in filters for key in staged.keys)
+            if staged.has_steps or has_unnamed_filters:
                 staged.discard(root)
             return root
         event = "%s: another writer committed generation %d first; starting again from %d"
@@ -126,19 +126,19 @@ class Staged(StoreWrapper):
         super().__init__(store)
         self.keys: set[str] = set()
         self.fenced: set[str] = set()  # the keys among them that `gc` may have removed
-        self.has_steps = False  # whether objects may have been put that the final root does not name
+        self.has_steps = False  # whether a step, or an attempt, may have put objects that the final root does not name
         self.fence = fence  # the generation of the newest fence
         self._results: dict[Hashable, tuple[Any, set[str]]] = {}  # of `once`, each with the keys that were put for it
 
     def once(self, name: Hashable, make: Callable[[], _T], *, repeatable: bool) -> _T:
-        """Call `make`, which puts objects, or return the result of an earlier attempt under the same name. After a
-        fence, `make` is called again, or `AlreadyExists` raised if it is not `repeatable`."""
+        """Call `make`, which puts objects, or return the result of an earlier attempt under the same name. If its
+        objects are fenced, `make` is called again, or `AlreadyExists` is raised if it is not `repeatable`."""
         if name in self._results:
             result, keys = self._results[name]
             if not keys & self.fenced:
                 return cast("_T", result)
             if not repeatable:
-                raise self._removed()
+                raise self._fence_error()
         before = set(self.keys)
         created = make()
         self._results[name] = created, self.keys - before
@@ -156,9 +156,9 @@ class Staged(StoreWrapper):
     def check(self, root: Manifest) -> None:
         """Raise `AlreadyExists` if a root names a fenced object (1 GET per index page)."""
         if {id_in(key) for key in self.fenced} & named_objects(self, root):
-            raise self._removed()
+            raise self._fence_error()
 
-    def _removed(self) -> AlreadyExists:
+    def _fence_error(self) -> AlreadyExists:
         return AlreadyExists(
             f"{self.url}: nothing was changed: `gc` (generation {self.fence}) may have removed objects of this "
             f"write: try again"
@@ -197,7 +197,7 @@ def _put_root(staged: Staged, root: Manifest, data: bytes) -> Manifest | None:
         )
     server = innermost(store).unproven_server
     if server and server not in _proven:
-        _refuse_without_conditions(staged, server, key, data)
+        _check_conditions(staged, server, key, data)
     try:
         newer = _update_copy(store, data, root.generation)
     except MonocontextError as error:
@@ -255,7 +255,7 @@ def _next_root(store: Store, root: Manifest, base: Manifest | None) -> tuple[Man
     return root, data
 
 
-def _refuse_without_conditions(staged: Staged, server: str, key: str, data: bytes) -> None:
+def _check_conditions(staged: Staged, server: str, key: str, data: bytes) -> None:
     """Check, once per server, that it refuses to create a root that exists. Raises `Unsupported` if it does not."""
     try:
         staged.store.put(key, data, if_absent=True)

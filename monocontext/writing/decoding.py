@@ -58,7 +58,7 @@ class ReadingOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class InputOptions:
-    """Options for reading input."""
+    """Which files to read as input, and how to turn them into text."""
 
     encoding: str = "utf-8"
     errors: str = "strict"
@@ -127,8 +127,8 @@ def decode_file(file: IO[bytes], label: str, reading: InputOptions, *, may_be_bi
             stream = DecompressedFile(file, compression)
             data = stream.read(PIECE_BYTES)
         refuse_known_kinds(label, data)
-        is_suspect = not may_be_binary or compression
-        if is_suspect and not wide_encoding(data, reading.encoding) and is_binary(data, reading.encoding):
+        must_be_text = not may_be_binary or compression != ""
+        if must_be_text and not wide_encoding(data, reading.encoding) and is_binary(data, reading.encoding):
             raise NotText(label, "binary", "convert it to text first")
         decoder = Decoder(label, reading)
         while data:

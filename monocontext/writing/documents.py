@@ -71,7 +71,7 @@ class Offset(NamedTuple):
 
 
 class DocumentWriter:
-    """Makes the pages of documents of a text from old pages and single rows, which are added in the order of the text.
+    """Makes the document pages of a text from old pages and single rows, which are added in the order of the text.
     A page is stored when another follows it (1 PUT); a small last page goes into the root."""
 
     def __init__(self, store: Store, pages: Iterable[DocumentPageRef] = ()):
@@ -147,15 +147,14 @@ class DocumentWriter:
 
 
 class DocumentRows(DocumentWriter):
-    """Collects the documents of a text, whose parts are reported in order by `add_counts`, between `begin` and
-    `end_document` if they are part of a document."""
+    """Collects the documents of a text. `add_counts` takes the sizes of its parts in order; those between `begin` and
+    `end_document` are parts of one document."""
 
     def __init__(self, store: Store):
         super().__init__(store)
         self.count = 0  # the number of documents so far
         self.hashes = bytearray()  # the hashes of their names, `HASH_BYTES` each
-        self.doubled: tuple[int, int] | None = None
-        """The numbers of the first two documents with the same name, known after `close`; None if all names differ."""
+        self.doubled: int | None = None  # the number of the first that repeats a name; known after `close`
         self._characters = self._bytes = self._newlines = 0  # the size of the text so far
         self._start: Offset | None = None  # the start of the document that is open; the next three are of it too
         self._start_byte = 0
@@ -188,12 +187,12 @@ class DocumentRows(DocumentWriter):
         if self.count > DOCUMENTS_PER_PAGE:
             from monocontext.format import name_tables  # imports numpy, which few documents do not need
 
-            self.doubled = name_tables.first_doubled(name_tables.entries_of(self.hashes))
+            pair = name_tables.first_doubled(name_tables.entries_of(self.hashes))
+            self.doubled = pair[1] if pair else None
             return
         names = [bytes(self.hashes[start : start + HASH_BYTES]) for start in range(0, len(self.hashes), HASH_BYTES)]
         first_numbers = {name: number for number, name in reversed([*enumerate(names)])}
-        pairs = ((first_numbers[name], number) for number, name in enumerate(names))
-        self.doubled = next((pair for pair in pairs if pair[0] < pair[1]), None)
+        self.doubled = next((number for number, name in enumerate(names) if first_numbers[name] < number), None)
 
 
 def load_document_page(ref: DocumentsRef, number: int, get: Callable[[str], bytes]) -> DocumentPage:
@@ -234,8 +233,8 @@ def join_documents(store: Store, base: Manifest | None, new: DocumentRows | None
     writer.add_rows(new.rows, writer.end if new.pages else shift)
     writer.finish()
     doubled = before.doubled if before else None
-    if doubled is None and new.doubled:
-        doubled = (before.documents if before else 0) + new.doubled[1]
+    if doubled is None and new.doubled is not None:
+        doubled = (before.documents if before else 0) + new.doubled
     return DocumentsRef(tuple(writer.pages), writer.last_page, _join_names(store, before, new), doubled)
 
 
@@ -368,10 +367,10 @@ def _with_names(store: Store, ref: DocumentsRef, names: list[bytes]) -> Document
     from monocontext.format import name_tables
 
     entries = name_tables.entries_of(b"".join(map(name_hash, names)))
-    doubled = name_tables.first_doubled(entries) if ref.doubled is not None else None
-    ref = replace(ref, names=(), doubled=doubled[1] if doubled else None)
+    pair = name_tables.first_doubled(entries) if ref.doubled is not None else None
+    tables: tuple[NameTableRef, ...] = ()
     if len(names) > DOCUMENTS_PER_PAGE:
         table, data = name_tables.table_of(entries, len(names))
         store.put(documents_key(table.id), data)
-        ref = replace(ref, names=(table,))
-    return ref
+        tables = (table,)
+    return replace(ref, names=tables, doubled=pair[1] if pair else None)

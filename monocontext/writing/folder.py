@@ -25,7 +25,7 @@ from monocontext.stores.regular_file import NO_FOLLOW, NO_WAIT, PRIVATE_BINARY, 
 _FILE_FLAGS = os.O_RDONLY | PRIVATE_BINARY | NO_WAIT
 _FOLDER_FLAGS = os.O_RDONLY | PRIVATE_BINARY | NO_FOLLOW | getattr(os, "O_DIRECTORY", 0)
 _BUFFER_BYTES = 1 << 16
-_CONTEXT = "a context"
+CONTEXT = "a context"
 _MOST_NAMED = 20  # entries that a note names; it counts the others
 _GENERATION = re.compile(r"[0-9]{20}\.json")
 
@@ -38,11 +38,6 @@ class Folder:
         self._follows = follow_links
         self.left_out: dict[str, str] = {}
         """What `files` left out: by relative path, a reason such as "a named pipe", "a context" or "leads nowhere"."""
-
-    @property
-    def contexts(self) -> list[str]:
-        """The relative paths of the folders with a context that `files` left out."""
-        return [name for name, reason in self.left_out.items() if reason == _CONTEXT]
 
     def files(self) -> Iterator[str]:
         """Yield relative paths in order, the files of a folder before those of its subfolders. Raises `OSError`."""
@@ -59,7 +54,7 @@ class Folder:
                     raise
                 continue  # removed since the folder above it was listed
             if base and self._is_context(base, ordered):
-                self.left_out[base.rstrip("/")] = _CONTEXT
+                self.left_out[base.rstrip("/")] = CONTEXT
                 continue
             folders: list[tuple[str, tuple[str, ...]]] = []
             for entry in ordered:
@@ -132,7 +127,7 @@ class Folder:
 def describe_left_out(left_out: dict[str, str]) -> str:
     """A line for users about what was left out of a directory."""
     entries = [f"{name} ({reason})" for name, reason in left_out.items()]
-    has_links = not set(left_out.values()) <= {_CONTEXT, *SPECIAL_FILES.values()}
+    has_links = not set(left_out.values()) <= {CONTEXT, *SPECIAL_FILES.values()}
     remedy = "; follow_links=True follows links" if has_links else ""
     return f"left out {len(entries):,} {'entries' if len(entries) > 1 else 'entry'}: {first_of(entries)}{remedy}"
 

@@ -28,7 +28,7 @@ from monocontext.writing.decoding import Decoder, InputOptions, NotText, compres
 from monocontext.writing.folder import Folder, first_of
 from monocontext.writing.publish import publish_written
 from monocontext.writing.segments import FRAME_BYTES, SegmentLayout, Written, cut_frames
-from monocontext.writing.shares import SHARE_BYTES, Target, cut_shares, join_shares, open_ended
+from monocontext.writing.shares import SHARE_BYTES, Target, cut_shares, drop_end_columns, join_shares
 from monocontext.writing.stored_text import READ_BYTES, READS_AHEAD
 
 _BOM = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
@@ -74,7 +74,7 @@ def index(
 
         def write(staged: Staged) -> Written:
             if executor is None:
-                written = _indexed(objects, stores.__getitem__, _FrameCollector(layout, note), staged.put, progress)
+                written = _cut_objects(objects, stores.__getitem__, _FrameCollector(layout, note), staged.put, progress)
             else:
                 target = Target(place_for_workers(url), options, layout)
                 shares = cut_shares(objects, lambda item: max(item.info.size_bytes, SHARE_BYTES // _MOST_OBJECTS))
@@ -125,7 +125,7 @@ def _objects_of(
     try:
         segments = parse_manifest(store.get(ROOT_KEY, most_bytes=MOST_ROOT_BYTES).data, f"{store.url}/{ROOT_KEY}")
     except NotFound:
-        return store, _listed(store, note)
+        return store, _list_objects(store, note)
     except NotAContext:
         raise NotAContext(
             f"{store.url} contains {ROOT_KEY}, so it may be a context already: `index` reads plain text files"
@@ -134,7 +134,7 @@ def _objects_of(
     return store, [store.head(key_of(segment.key)) for segment in segments]
 
 
-def _listed(store: Store, note: Callable[[str], None]) -> list[ObjectInfo]:
+def _list_objects(store: Store, note: Callable[[str], None]) -> list[ObjectInfo]:
     """All objects of a store, in the order of their keys. Notes what is left out. Raises `NotFound` for none."""
     left_out: list[str] = []
     infos = list(list_usable(store, left_out))
@@ -162,12 +162,12 @@ def _index_share(target: Target, objects: list[TextObject]) -> Written:
 
         store = stack.enter_context(target.open_store())
         frames = _FrameCollector(target.layout, notes.append, LEAST_FRAMES)
-        written = _indexed(objects, store_of, frames, store.put)
+        written = _cut_objects(objects, store_of, frames, store.put)
         written.notes = notes
-        return open_ended(store, written)
+        return drop_end_columns(store, written)
 
 
-def _indexed(
+def _cut_objects(
     objects: Sequence[TextObject],
     store_of: Callable[[str], Store],
     frames: _FrameCollector,
@@ -210,7 +210,7 @@ class _FrameCollector:
         start = len(_BOM) if head.startswith(_BOM) else 0
         if start:
             self._note(f"{source.url}: skipped a byte order mark")
-        pieces = _decoded(source, chain([head[start:]], reads), start)
+        pieces = _decode(source, chain([head[start:]], reads), start)
         for frame in cut_frames(pieces, self._frame_bytes):
             records.append(encode(frame, "raw")[1])
             self.text_bytes += len(frame)
@@ -227,7 +227,7 @@ class _FrameCollector:
         return self._written
 
 
-def _decoded(source: TextObject, reads: Iterable[bytes], start: int) -> Iterator[bytes]:
+def _decode(source: TextObject, reads: Iterable[bytes], start: int) -> Iterator[bytes]:
     """Yield the text of an object from byte `start` on. Raises `NotText`."""
     decoder = Decoder(source.url, InputOptions(), start)
     try:

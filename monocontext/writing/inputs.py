@@ -12,7 +12,7 @@ from monocontext.errors import InvalidText
 from monocontext.records import NamedTuple
 from monocontext.writing.decoding import PIECE_BYTES, Decoder, InputOptions, Utf8
 from monocontext.writing.documents import DocumentInputs, DocumentRows, documents
-from monocontext.writing.sources import find_files, named_file, note_left_out, prefixes_of, read_found, read_source
+from monocontext.writing.sources import SourceText, find_files, named_file, note_left_out, prefixes_of, read_texts
 
 Source = str | bytes | bytearray | memoryview | os.PathLike[str] | DocumentInputs
 
@@ -94,14 +94,17 @@ class _Reader:
             yield stream.feed(b"", final=True)
 
     def _files(self, path: Path, prefixes: dict[Path, str]) -> Iterator[Utf8]:
-        left_out: dict[str, list[str]] = {}
-        for file, pieces in read_found(find_files([path], self.reading, prefixes), self.reading, left_out):
-            if file.container and self.reading.header:
-                header = self.reading.header.replace("{path}", file.name)
+        left_out: list[SourceText] = []
+        for item in read_texts(find_files([path], self.reading, prefixes), self.reading):
+            if item.not_text:
+                left_out.append(item)
+                continue
+            if item.source.container and self.reading.header:
+                header = self.reading.header.replace("{path}", item.source.name)
                 yield from self._encode(("" if self.ends_line else "\n") + header, "header")
             if self.rows:
-                self.rows.begin(file.name)
-            yield from pieces
+                self.rows.begin(item.source.name)
+            yield from item.pieces
             if self.rows:
                 self.rows.end_document()
         note_left_out(left_out, self.reading)
@@ -117,7 +120,8 @@ class _Reader:
             elif isinstance(text, Pieces):
                 yield from text.pieces
             else:
-                yield from read_source(named_file(Path(text)), self.reading)
+                for document in read_texts([named_file(Path(text))], self.reading):
+                    yield from document.pieces
             rows.end_document()
             if not self.ends_line:
                 yield _NEWLINE

@@ -88,8 +88,8 @@ class IndexWriter:
 
 def _runs(rows: Sequence[Row]) -> list[FrameRun]:
     """The runs of frames that are adjacent in one object."""
-    ends = [(row.object, row.offset + row.record.stored_bytes, row.codec, row.etag) for row in rows]
-    starts = [i for i, row in enumerate(rows) if i == 0 or row[:4] != ends[i - 1]]
+    next_places = [(row.object, row.offset + row.record.stored_bytes, row.codec, row.etag) for row in rows]
+    starts = [i for i, row in enumerate(rows) if i == 0 or row[:4] != next_places[i - 1]]
     firsts = [(rows[start], stop - start) for start, stop in pairwise([*starts, len(rows)])]
     return [FrameRun(row.object, row.offset, frames, row.codec, row.etag) for row, frames in firsts]
 

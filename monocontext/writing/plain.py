@@ -23,7 +23,7 @@ from monocontext.stores.address import parse, split_object
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import Store
 from monocontext.writing.decoding import HEAD_BYTES, HIDDEN, NotText, WrongEncoding, is_binary, wide_encoding
-from monocontext.writing.folder import Folder
+from monocontext.writing.folder import CONTEXT, Folder
 from monocontext.writing.index_in_place import index
 from monocontext.writing.publish import publish
 
@@ -55,7 +55,7 @@ def open_plain(url: str | os.PathLike[str], options: StoreOptions | None = None)
     except (NotFound, InvalidUrl):
         return None
     _refuse_root(str(url), root)
-    _refuse_large(str(url), size, f"`monocontext index {url} FOLDER` indexes it without a copy")
+    _refuse_large(str(url), size, f"`monocontext index {shlex.quote(str(url))} FOLDER` indexes it without a copy")
     store = _memory(str(url))
     index(str(url), store, filters=False, note=_warn, store_options=options)
     return store
@@ -86,7 +86,7 @@ def _is_root_name(key: str) -> bool:
 
 
 def _refuse_root(url: str, data: bytes) -> None:
-    """Raise `NotFound` if `data` is the root of a stored text, in which a search would not search that text."""
+    """Raise `NotFound` if `data` is the root of a stored text: a search in the root would not search that text."""
     try:
         Manifest.from_bytes(data, url)
     except MonocontextError:  # a file of another program
@@ -126,13 +126,14 @@ def _check_folder(path: Path) -> None:
     """Raise an error for a folder that contains stored texts, no file, or too much text."""
     folder = Folder(path)
     names = [name for name in folder.files() if "/." not in f"/{name}"]
-    texts = {name[: match.start()] for name in names if (match := _ROOT.search(name))}.union(folder.contexts)
+    texts = {name[: match.start()] for name in names if (match := _ROOT.search(name))}
+    texts |= {name for name, reason in folder.left_out.items() if reason == CONTEXT}
     if texts:
         raise NotFound(f"{path} contains stored texts but is not one itself: open one, such as {path / min(texts)}")
     if not names:
         raise NotFound(f"{path} contains no file to read")
     size = sum((path / name).stat().st_size for name in names)
-    _refuse_large(str(path), size, f"`monocontext upload {path} DIRECTORY`")
+    _refuse_large(str(path), size, f"`monocontext upload {shlex.quote(str(path))} DIRECTORY`")
 
 
 def _publish_file(path: Path, store: Store) -> None:

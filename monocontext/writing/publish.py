@@ -16,7 +16,7 @@ from monocontext.records import NamedTuple
 from monocontext.records import replace as with_fields
 from monocontext.stores import Place, open_store_at, place_for_workers
 from monocontext.stores.protocol import Store
-from monocontext.writing.appended import appended, short_bytes
+from monocontext.writing.appended import append_written, full_piece_bytes
 from monocontext.writing.commit import Staged, commit, commit_at
 from monocontext.writing.decoding import InputOptions, ReadingOptions
 from monocontext.writing.documents import DocumentRows, join_documents
@@ -87,16 +87,16 @@ def publish_written(
             )
         new = store.once("text", lambda: write(store), repeatable=False)
         with StoredText(store, EMPTY_ROOT, allow=allow) as text:
-            return with_new(text, new)
+            return append_new(text, new)
 
     root = commit(store, change)
     assert root is not None  # the change made one
     return root
 
 
-def with_new(text: StoredText, new: Written) -> Manifest:
+def append_new(text: StoredText, new: Written) -> Manifest:
     """The root of a text followed by a new text and its documents."""
-    root = appended(text, new)
+    root = append_written(text, new)
     return with_fields(root, documents=join_documents(text.store, text.root, new.documents))
 
 
@@ -131,7 +131,7 @@ def append(
         if not new.text and not new.runs and not (new.documents and new.documents.count):
             return None
         with StoredText(store, base) as text:
-            root = with_new(text, new)
+            root = append_new(text, new)
         if new.text:
             progress(len(new.text))
         return root
@@ -165,9 +165,9 @@ def store_text(
     text = bytearray()
     for piece in pieces if base else ():
         text += piece
-        if len(text) >= short_bytes(layout):
+        if len(text) >= full_piece_bytes(layout):
             break
-    if base and len(text) < short_bytes(layout):
+    if base and len(text) < full_piece_bytes(layout):
         new = Written(text=bytes(text))
     elif workers is None:
         new = write_segments(store, chain([bytes(text)], pieces), layout, progress, base.frames if base else 0)

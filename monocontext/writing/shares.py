@@ -66,28 +66,28 @@ def cut_shares(items: Iterable[_T], size_of: Callable[[_T], int]) -> Iterator[li
 def _store(target: Target, frames: list[bytes]) -> Written:
     """Store the frames of a share, and their filter, in a worker."""
     with target.open_store() as store:
-        written = open_ended(store, write_segments(store, frames, target.layout, frames_before=LEAST_FRAMES))
+        written = drop_end_columns(store, write_segments(store, frames, target.layout, frames_before=LEAST_FRAMES))
     if sum(record.bytes for record in written.records) > SHARE_BYTES // 2:
         written.gathered.stored = None  # a root has no room for the text of such shares, so it is not sent back
     return written
 
 
-def open_ended(store: Store, written: Written) -> Written:
-    """`written` without the filter columns of its last frames, which may cover text that follows."""
+def drop_end_columns(store: Store, written: Written) -> Written:
+    """Drop the filter columns of the last frames of a share, which would cover text after it. Returns `written`."""
     stop = stale = len(written.records)
-    reach_bytes = FOLDING * max((ref.reach_bytes for ref in written.filters), default=0)
-    while stale and reach_bytes > 0:
+    covered_bytes = FOLDING * max((ref.reach_bytes for ref in written.filters), default=0)
+    while stale and covered_bytes > 0:
         stale -= 1
-        reach_bytes -= written.records[stale].bytes
+        covered_bytes -= written.records[stale].bytes
     keys = written.keys
-    written.filters = moved(written.filters, [Moved(stale, stop, stop, 0)])
+    written.filters = moved(written.filters, [Moved(stale, first=stop, stop=stop, grown=0)])
     with suppress(AccessDenied):
         for key in keys - written.keys:
             store.delete(key)
     return written
 
 
-def _join_here(target: Target, refs: Sequence[FilterRef]) -> FilterRef:
+def _join_filters(target: Target, refs: Sequence[FilterRef]) -> FilterRef:
     """Join filters into one, and remove the old ones (1 DELETE each); `gc` does if the worker may not delete."""
     if len(refs) == 1:
         return refs[0]
@@ -112,7 +112,7 @@ def join_shares(
     for share in shares:
         for text in share.notes:
             note(text)
-        filters += moved(share.filters, [Moved(0, 0, 0, len(joined.records))])
+        filters += moved(share.filters, [Moved(0, 0, 0, grown=len(joined.records))])
         joined.runs += share.runs
         joined.records += share.records
         joined.gathered.extend(share.gathered)
@@ -120,7 +120,7 @@ def join_shares(
         progress(text_bytes)
     # A search reads a row of each filter, so filters are joined as far as possible.
     while len(groups := _groups_to_join(filters)) < len(filters):
-        filters = list(in_order(executor, partial(_join_here, target), groups))
+        filters = list(in_order(executor, partial(_join_filters, target), groups))
     joined.filters = tuple(filters)
     return joined
 

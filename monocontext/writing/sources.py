@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from io import BytesIO
-from itertools import chain, islice
+from itertools import chain, groupby, islice
+from operator import attrgetter
 from pathlib import Path
 from typing import IO, Any
 
 from monocontext.errors import InvalidText, InvalidUrl, NotFound
-from monocontext.records import dataclass, replace
+from monocontext.records import NamedTuple, dataclass, replace
 from monocontext.stores import split_object
 from monocontext.stores.protocol import ObjectInfo, Store, describe_left_out, list_usable
 from monocontext.stores.regular_file import SPECIAL_FILES, open_file
@@ -233,11 +234,17 @@ def read_source(source: InputFile, reading: InputOptions) -> Iterator[Utf8]:
             return
 
 
-def read_found(
-    sources: Iterable[InputFile], reading: InputOptions, left_out: dict[str, list[str]]
-) -> Iterator[tuple[InputFile, Iterator[Utf8]]]:
-    """Yield the selected sources that are text, each with its text. The names of the others are added to `left_out` by
-    folder or store, each with the reason, for `note_left_out`."""
+class SourceText(NamedTuple):
+    """A source, and its text."""
+
+    source: InputFile
+    pieces: Iterator[Utf8]  # none if the source is not text
+    not_text: str = ""  # why the source is not text, in a few words; empty if it is
+
+
+def read_texts(sources: Iterable[InputFile], reading: InputOptions) -> Iterator[SourceText]:
+    """Yield the selected sources with their texts. Raises `NotText` for one that the caller names; one in a folder or
+    store is yielded without pieces, to be left out."""
     for source in sources:
         if not source.is_selected:
             continue
@@ -247,16 +254,18 @@ def read_found(
         except NotText as error:
             if not source.container:
                 raise
-            left_out.setdefault(source.container, []).append(f"{source.name} ({error.reason})")
-            continue
-        yield source, chain(first_piece, pieces)
+            yield SourceText(source, iter(()), error.reason)
+        else:
+            yield SourceText(source, chain(first_piece, pieces))
 
 
-def note_left_out(left_out: dict[str, list[str]], reading: InputOptions) -> None:
-    """Note, for each folder or store, the first sources that were left out and the number of the others."""
-    for container, names in left_out.items():
-        count = f"{len(names):,} files that are" if len(names) > 1 else "1 file that is"
-        reading.note(f"{container}: left out {count} not text: {first_of(names)}")
+def note_left_out(left_out: Iterable[SourceText], reading: InputOptions) -> None:
+    """Note, for each folder or store, the first sources that are not text and the number of the others."""
+    container_of = attrgetter("source.container")
+    for container, items in groupby(sorted(left_out, key=container_of), container_of):
+        entries = [f"{item.source.name} ({item.not_text})" for item in items]
+        count = f"{len(entries):,} files that are" if len(entries) > 1 else "1 file that is"
+        reading.note(f"{container}: left out {count} not text: {first_of(entries)}")
 
 
 def _was_changed(file: IO[bytes], before: os.stat_result | None) -> bool:

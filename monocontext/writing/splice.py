@@ -35,7 +35,7 @@ _SPLIT_FRAMES = 256
 
 @dataclass(slots=True)
 class Stretch:
-    """Neighbouring frames [first, stop) of a text that new frames replace."""
+    """Neighbouring frames [first, stop) of a text, which an edit replaces by new frames."""
 
     first: int
     stop: int
@@ -49,7 +49,7 @@ def splice(
 ) -> Manifest:
     """Replace `stretches` of a text, in order, by new frames, and return the root with `changes` of other fields. Index
     pages that change, or all with `all_pages`, are stored (1 PUT each). The root has no copies of its text, and its
-    filters have no columns for the ranges that `uncovered` returns."""
+    filters have the gaps that `find_new_gaps` returns."""
     base = text.root
     index, dropped_bytes = _write_index(text, stretches, new, all_pages)
     fields: dict[str, Any] = {
@@ -68,21 +68,20 @@ def splice(
     return replace(base, **(fields | changes))
 
 
-def uncovered(text: StoredText, stretches: Sequence[Stretch]) -> list[tuple[int, int]]:
-    """The ranges of frames of the changed text without a filter column: new frames, and frames before them whose
-    columns covered text that was replaced."""
-    ranges: list[tuple[int, int]] = []
+def find_new_gaps(text: StoredText, stretches: Sequence[Stretch]) -> list[range]:
+    """The gaps that stretches make in the filters, in frames of the changed text: new frames, and frames before them
+    whose columns covered text that was replaced."""
+    gaps: list[range] = []
     shift = 0  # the number of frames that were added so far, less those that were removed
     for move, stretch in _filter_moves(text, stretches):
         first, stop = move.stale + shift, stretch.first + shift + stretch.frames
         shift += move.grown
         if stretch.keeps_text or first == stop:
             continue
-        if ranges and first <= ranges[-1][1]:
-            ranges[-1] = (ranges[-1][0], stop)
-        else:
-            ranges.append((first, stop))
-    return ranges
+        if gaps and first <= gaps[-1].stop:
+            first = gaps.pop().start
+        gaps.append(range(first, stop))
+    return gaps
 
 
 def _filter_moves(text: StoredText, stretches: Sequence[Stretch]) -> Iterator[tuple[Moved, Stretch]]:
@@ -125,8 +124,8 @@ def _write_index(
     before: PageRef | None = None
     for page in base.pages:
         first, is_last = before.frames if before else 0, page.frames == base.frames
-        takes_more = is_last and page.frames - first < FRAMES_PER_PAGE  # new frames at the end fill up a short page
-        limit = page.frames + takes_more  # stretches that begin before this frame change the page
+        # A stretch that begins before `limit` changes the page; new frames at the end fill up a last page with room.
+        limit = page.frames + 1 if is_last and page.frames - first < FRAMES_PER_PAGE else page.frames
         if not all_pages and next_frame == first and not (remaining and remaining[0].first < limit):
             index.keep(page, before, base.last_page if is_last else None)
             next_frame = page.frames
@@ -146,11 +145,11 @@ def _write_index(
     return index, dropped_bytes
 
 
-def moved_frames(text: StoredText, is_moved: Callable[[Frame], bool]) -> tuple[list[Stretch], Written]:
-    """Copy the frames that `is_moved` selects to new segments (1 GET per 8 MiB, 1 PUT per 16 MiB)."""
+def copy_frames(text: StoredText, is_copied: Callable[[Frame], bool]) -> tuple[list[Stretch], Written]:
+    """Copy the frames that `is_copied` selects to new segments, for `splice` (1 GET per 8 MiB, 1 PUT per 16 MiB)."""
     segments = Segments(text.store.put, SegmentLayout(text.root.frame_bytes, codec=text.root.codec))
     stretches: list[Stretch] = []
-    for frame, stored in text.stored(frame for frame in text.frames(0, text.root.frames) if is_moved(frame)):
+    for frame, stored in text.stored(frame for frame in text.frames(0, text.root.frames) if is_copied(frame)):
         segments.add(stored, record_of(frame), frame.codec)
         if stretches and stretches[-1].stop == frame.number:
             stretches[-1].stop += 1
@@ -160,7 +159,7 @@ def moved_frames(text: StoredText, is_moved: Callable[[Frame], bool]) -> tuple[l
     return stretches, segments.finish()
 
 
-def with_copies(text: StoredText, ends: Manifest | None = None) -> Manifest:
+def add_copies(text: StoredText, ends: Manifest | None = None) -> Manifest:
     """The root of a text with a copy of a small text, or of the two ends of a large one (at most 2 GETs). `ends`: a
     root with the same ends, whose copies are used, so that no end is read."""
 
@@ -170,7 +169,7 @@ def with_copies(text: StoredText, ends: Manifest | None = None) -> Manifest:
         return b"" if any("://" in frame.object for frame in frames) else text.read(start, stop).encode()
 
     root = replace(text.root, text="", head="", tail="")
-    if root.last_page is not None and len(root.pages) == 1 and root.stored_bytes <= inline.MOST_TEXT_BYTES:
+    if has_all_records(root) and root.stored_bytes <= inline.MOST_TEXT_BYTES:
         frames = list(text.frames(0, root.frames))
         if not any("://" in frame.object for frame in frames):
             return replace(root, **inline.whole(b"".join(stored for _, stored in text.stored(frames))))
@@ -183,66 +182,69 @@ def with_copies(text: StoredText, ends: Manifest | None = None) -> Manifest:
     return replace(root, head=head or read["head"], tail=tail or read["tail"])
 
 
+def has_all_records(root: Manifest) -> bool:
+    """Whether a root has the records of all frames, by which a copy of the whole text in it is read."""
+    return len(root.pages) == 1 and root.last_page is not None
+
+
 def wants_filters(root: Manifest) -> bool:
     """Whether a text has enough frames, and large enough ones, for filters."""
     return root.frames >= LEAST_FRAMES and root.frame_bytes >= LEAST_FRAME_BYTES
 
 
-def gaps(refs: Sequence[FilterRef], frames: int) -> list[tuple[int, int]]:
-    """The ranges of frames, of `frames` in all, that have no column in these filters."""
-    ranges, start = [], 0
+def find_gaps(refs: Sequence[FilterRef], frames: int) -> list[range]:
+    """The gaps in the filters of a text of `frames` frames: the ranges of frames that have no column."""
+    gaps, start = [], 0
     for first, _, count in sorted(run for ref in refs for run in ref.runs):
         if start < first:
-            ranges.append((start, first))
+            gaps.append(range(start, first))
         start = first + count
-    return [*ranges, (start, frames)] if start < frames else ranges
+    return [*gaps, range(start, frames)] if start < frames else gaps
 
 
-def covered(
-    text: StoredText, ranges: Iterable[tuple[int, int]], *, strict: bool = False, most_times: int = 2
-) -> Manifest:
-    """The root of a text with a new filter for ranges of frames that have none (1 GET per 8 MiB of text). Frames in an
-    object that may not be read get no column; with `strict`, they raise `ForeignObject`. The filter is joined with
-    older filters that have at most `most_times` as many frames."""
+def add_filter(text: StoredText, gaps: Sequence[range], *, strict: bool = False, most_times: int = 2) -> Manifest:
+    """The root of a text with a new filter for the frames in `gaps` (1 GET per 8 MiB of text). Frames in an object that
+    may not be read get no column; with `strict`, they raise `ForeignObject`. The filter is joined with older filters
+    that have at most `most_times` as many frames."""
     root = text.root
     columns = Columns(overlap_for(root.frame_bytes), 1)
     least_after = FOLDING * columns.reach  # the text after a frame that its column covers too
     if root.sources and not strict:
-        ranges = _readable(text, ranges, least_after)
-    parts = [(first, stop, _end_after(text, stop, least_after)) for first, stop in ranges]
-    texts = text.texts(frame for first, _, end in parts for frame in text.frames(first, end))
-    for first, stop, end in parts:
-        for frame in islice(texts, stop - first):
+        gaps = list(_readable(text, gaps, least_after))
+    ends = [_end_after(text, gap.stop, least_after) for gap in gaps]
+    texts = text.texts(frame for gap, end in zip(gaps, ends, strict=True) for frame in text.frames(gap.start, end))
+    for gap, end in zip(gaps, ends, strict=True):
+        for frame in islice(texts, len(gap)):
             columns.feed(frame)
-        columns.end(fold_head(list(islice(texts, end - stop)), columns.reach))
+        columns.end(fold_head(list(islice(texts, end - gap.stop)), columns.reach))
     columns.finish()
-    numbers = [(first, stop - first) for first, stop, _ in parts]
+    numbers = [(gap.start, len(gap)) for gap in gaps]
     filters = add_columns(root.filters, columns, numbers, text.get, text.store.put, most_times)
     return replace(root, filters=filters)
 
 
 def _end_after(text: StoredText, number: int, least_bytes: int) -> int:
     """The first frame that is at least `least_bytes` after the start of frame `number`, or the end."""
-    size = 0
-    while size < least_bytes and number < text.root.frames:
-        size += text.frame(number).bytes
+    size_bytes = 0
+    while size_bytes < least_bytes and number < text.root.frames:
+        size_bytes += text.frame(number).bytes
         number += 1
     return number
 
 
-def _readable(text: StoredText, ranges: Iterable[tuple[int, int]], reach: int) -> Iterator[tuple[int, int]]:
-    """Yield the parts of ranges in which each frame, and `reach` bytes after it, may be read."""
+def _readable(text: StoredText, gaps: Iterable[range], overlap_bytes: int) -> Iterator[range]:
+    """Yield the parts of gaps in which each frame, and `overlap_bytes` after it, may be read."""
 
     def may_read(number: int) -> bool:
         with suppress(ForeignObject):
-            for frame in text.frames(number, _end_after(text, number + 1, reach)):
+            for frame in text.frames(number, _end_after(text, number + 1, overlap_bytes)):
                 if "://" in frame.object:
                     text.place(frame)
             return True
         return False
 
-    for start, stop in ranges:
-        for is_readable, numbers in groupby(range(start, stop), key=may_read):
+    for gap in gaps:
+        for is_readable, numbers in groupby(gap, key=may_read):
             if is_readable:
                 readable = list(numbers)
-                yield readable[0], readable[-1] + 1
+                yield range(readable[0], readable[-1] + 1)

@@ -205,7 +205,7 @@ def test_another_azure_than_the_public_one() -> None:
     """Requests to a government's cloud went to an account of the same name in the public one."""
     store = open_store("abfss://container@account.dfs.core.usgovcloudapi.net/a", anonymous=True)
     assert isinstance(store, CloudStore)
-    assert store._store.config["endpoint"] == "https://account.blob.core.usgovcloudapi.net"
+    assert store._read_store.config["endpoint"] == "https://account.blob.core.usgovcloudapi.net"
 
 
 def test_an_option_that_a_cloud_does_not_have() -> None:

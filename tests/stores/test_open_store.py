@@ -61,7 +61,7 @@ def test_no_place(url: str) -> None:
 
 
 def test_options_of_another_scheme() -> None:
-    with pytest.raises(TypeError, match="unknown option 'endpoint' for memory://options: it takes no options"):
+    with pytest.raises(TypeError, match="unknown option 'endpoint' for memory://options: this store has none"):
         open_store("memory://options", endpoint="http://127.0.0.1:1")
 
 

@@ -18,7 +18,7 @@ from monocontext.stores.protocol import Store
 from monocontext.testing import WrappedStore
 from monocontext.writing import index_in_place, shares
 from monocontext.writing.index_in_place import index
-from monocontext.writing.splice import gaps
+from monocontext.writing.splice import find_gaps
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.verify import verify
 from tests.budget import examples
@@ -53,7 +53,7 @@ def told(place: Any, is_covered: bool = True) -> tuple[Any, ...]:
     """What readers see of a text; its filters are whole and its answers those of the `str`."""
     assert verify(place).problems == []
     root = find_root(open_store(place) if isinstance(place, str | Path) else place).manifest
-    assert not (root.filters and is_covered) or gaps(root.filters, root.frames) == []
+    assert not (root.filters and is_covered) or find_gaps(root.filters, root.frames) == []
     with Monocontext.open(place) as context:
         whole, dice = str(context), random.Random(len(context))
         for _ in range(8 if whole else 0):

@@ -47,7 +47,8 @@ class DiskCache:
         self.folder = os.path.abspath(os.path.expanduser(folder))
         self.capacity_bytes = check_int("cache_dir_bytes", capacity_bytes, 0)
         self._root = os.path.join(self.folder, "monocontext-1")
-        self._may_write, self._room_bytes = True, 0
+        self._may_write = True  # until a write fails or there is no room
+        self._room_bytes = 0  # what may be written before the files are counted again
 
     def find(self, name: str, start: int, length: int) -> Blob | None:
         """Read bytes of the object `name`; `None` if this range is not cached. Removes a damaged file."""
@@ -129,12 +130,12 @@ class DiskCache:
         if min(self._room_bytes, spare_bytes) < size_bytes:
             files = sorted(self.files())
             used_bytes, wanted_bytes = sum(size for _, size, _ in files), max(batch_bytes, size_bytes)
-            most_bytes = min(self.capacity_bytes - batch_bytes, used_bytes + spare_bytes)
-            while files and used_bytes + wanted_bytes > most_bytes:
+            allowed_bytes = min(self.capacity_bytes - batch_bytes, used_bytes + spare_bytes)
+            while files and used_bytes + wanted_bytes > allowed_bytes:
                 _, size, path = files.pop(0)
                 _remove(path)
                 used_bytes -= size
-            self._room_bytes = min(wanted_bytes, most_bytes - used_bytes)
+            self._room_bytes = min(wanted_bytes, allowed_bytes - used_bytes)
         if self._room_bytes < size_bytes:
             self._may_write = False
             log.note(log.INFO, "no room in %s: nothing is cached there from now on", self.folder)

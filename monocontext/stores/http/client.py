@@ -54,7 +54,7 @@ class Client:
         self._server_ahead_seconds = 0.0  # how far the server's clock is ahead, known once a signature is refused
 
     def get(self, key: str, sink: Sink, expected_bytes: int = 0) -> None:
-        """Read the object `key`, or the range in the headers of `sink`, into `sink` (1 GET, and 1 more for each fault).
+        """Read the object `key`, or the range in the headers of `sink`, into `sink` (1 GET, and 1 more per fault).
 
         `expected_bytes` is the length of the body, or 0 if it is unknown; it extends the deadline. Raises
         `ErrorResponse`, `NoAnswer`, errors of `sink`, and the origin's error for missing credentials.
@@ -200,7 +200,7 @@ class Client:
             self._server_ahead_seconds = response.server_clock - time.time()
             return True
         if response.region and _is_first_try("region", call):
-            new_route = self._origin.move(response.region)
+            new_route = self._origin.move_to_region(response.region)
             if new_route is None or new_route == call.route:
                 return False
             call.route, call.target = new_route, ""

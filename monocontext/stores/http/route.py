@@ -54,8 +54,8 @@ class Origin(Protocol):
 
     route: Route
 
-    def move(self, region: str) -> Route | None:
-        """Change to another region, and return the route there; `None` if our client cannot reach the bucket there."""
+    def move_to_region(self, region: str) -> Route | None:
+        """Send later requests to another region. Returns the route, `None` if our client cannot reach the bucket."""
         ...
 
     def sign(
@@ -78,7 +78,7 @@ _AWS_S3 = (
 )
 """Hosts of S3 only, such as `bucket.s3.eu-west-1.amazonaws.com` or `s3.amazonaws.com`, but not `ec2-1.amazonaws.com`:
 customers' machines and load balancers also have host names below amazonaws.com."""
-_IP_ADDRESS = r"[0-9.]+|.*:.*"
+_IP_ADDRESS = r"[0-9.]+|.*:.*"  # `10.0.0.1` or `::1`; any name of digits and dots counts as one
 
 
 class ForeignRedirect(Exception):
@@ -96,7 +96,7 @@ def redirected(route: Route, target: str, location: str) -> tuple[Route, str]:
     if not re.fullmatch(_HOST, host) or url.scheme not in DEFAULT_PORTS:
         raise ForeignRedirect(f"{origin} redirects to {location[:200]!r}, which is not the URL of a server")
     endpoint = origin._replace(scheme=url.scheme, host=host, port=DEFAULT_PORTS[url.scheme] if port is None else port)
-    is_own = endpoint.port == origin.port and is_own_host(host, origin.host, route.domain or origin.host)
+    is_own = endpoint.port == origin.port and is_own_host(host, origin=origin.host, domain=route.domain or origin.host)
     if endpoint.scheme != origin.scheme or (route.signed and not is_own):
         raise ForeignRedirect(
             f"{origin} redirects to {endpoint}: no credentials are sent there; if both are yours, give "
@@ -106,7 +106,7 @@ def redirected(route: Route, target: str, location: str) -> tuple[Route, str]:
     return replace(route, endpoint=endpoint), new_target
 
 
-def is_own_host(host: str, origin: str, domain: str) -> bool:
+def is_own_host(host: str, *, origin: str, domain: str) -> bool:
     """Whether credentials for `origin` may be sent to `host`: both are S3 of AWS, or `host` is `domain` or below it."""
     host, origin, domain = (name.lower().removesuffix(".") for name in (host, origin, domain))
     origin_in_aws = re.fullmatch(_AWS_S3, origin)

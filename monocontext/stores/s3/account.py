@@ -111,16 +111,16 @@ def native_route(settings: Settings, options: S3Options, bucket: str) -> Route:
     region = options.region or settings.region() or DEFAULT_REGION
     endpoint_url = options.endpoint or settings.endpoint()
     if endpoint_url is None:
-        route = route_to_aws(bucket, region, bool(options.path_style))
+        route = route_to_aws(bucket, region, bucket_in_host=not options.path_style)
     else:
-        route = route_to_server(bucket, endpoint_url, region, options.path_style is False)
+        route = route_to_server(bucket, endpoint_url, region, bucket_in_host=options.path_style is False)
     if proxy := find_proxy(str(route.endpoint)):
         route = replace(route, endpoint=route.endpoint._replace(proxy=proxy))
     return replace(route, region="", signed=False) if options.anonymous else route
 
 
 def check_options(options: S3Options) -> S3Options:
-    """Return the options. Raises `InvalidUrl` for an invalid endpoint or region, `ValueError` for the transport."""
+    """Return the options. Raises `InvalidUrl` for a wrong endpoint or region, `ValueError` for a wrong transport."""
     if options.transport not in ("own", "boto3"):
         raise ValueError(f"transport must be one of own, boto3, not {options.transport!r}")
     if options.endpoint is not None:
@@ -147,7 +147,7 @@ class S3Origin:
         """Held while the plan is replaced."""
         self._signer: Signer | None = None
 
-    def move(self, region: str) -> Route | None:
+    def move_to_region(self, region: str) -> Route | None:
         with self._lock:
             if self.route.region != region:
                 options = replace(self._options, region=region)

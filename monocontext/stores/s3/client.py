@@ -34,7 +34,7 @@ def learn_plan(options: S3Options, bucket: str, reason: str) -> RequestPlan | No
     """Get the plan for a bucket from botocore, and log the reason; `None` if our transport cannot reach the bucket. No
     request is sent. The first call in a process takes 0.3 s, later ones take 20 ms."""
     log.note(log.INFO, "botocore prepares the reads from %s: %s", bucket, reason)
-    client = connect(options)
+    client = new_client(options)
     try:
         route = learn_route(client, bucket)
         # Private, but the only access to the credentials of a client, which botocore renews before they expire.
@@ -50,7 +50,7 @@ def _shared_data_loader() -> Any:
     return load_botocore().session.get_session().get_component("data_loader")
 
 
-def _make_session(profile: str | None) -> Any:
+def _new_session(profile: str | None) -> Any:
     """A new session of boto3: a shared one would give a new client the credentials that the server refused."""
     from boto3.session import Session  # most reads need neither boto3 nor botocore
 
@@ -61,22 +61,22 @@ def _make_session(profile: str | None) -> Any:
     return session
 
 
-def connect(options: S3Options) -> Any:
-    """A new boto3 client. No request is sent."""
-    session = _make_session(options.profile)
+def new_client(options: S3Options) -> Any:
+    """A new boto3 client. Buckets are in the path by default, but not in that of AWS. No request is sent."""
+    session = _new_session(options.profile)
     if options.path_style is not None:
-        return _make_client(session, options, "path" if options.path_style else "virtual")
+        return _client_with_style(session, options, "path" if options.path_style else "virtual")
     if options.endpoint:
-        return _make_client(session, options, "path")
-    client = _make_client(session, options, "auto")
+        return _client_with_style(session, options, "path")
+    client = _client_with_style(session, options, "auto")
     if is_aws(client):
         return client
     # botocore found another endpoint in the environment or a profile.
     client.close()
-    return _make_client(session, options, "path")
+    return _client_with_style(session, options, "path")
 
 
-def _make_client(session: Any, options: S3Options, addressing_style: str) -> Any:
+def _client_with_style(session: Any, options: S3Options, addressing_style: str) -> Any:
     botocore = load_botocore()
     config = botocore.config.Config(
         connect_timeout=_CONNECT_TIMEOUT_SECONDS,

@@ -121,7 +121,7 @@ def is_cut(error: Exception) -> bool:
 
 
 def _exception_types(*names: str) -> tuple[type[Exception], ...]:
-    """The exceptions of botocore with these names, as far as they exist and botocore is imported."""
+    """The exception types of botocore with these names, without any that do not exist; empty before its import."""
     module = sys.modules.get("botocore.exceptions")  # if it is not imported, none of its errors can occur
     return tuple(getattr(module, name) for name in names if hasattr(module, name))
 
@@ -137,7 +137,7 @@ def _calls_of(error: Exception) -> list[tuple[str, str]]:
 
 
 def error_for_response(response: ErrorResponse, url: str, etag: str | None) -> MonocontextError:
-    """The error for the response to a GET that our transport sent, for the version `etag` if it is not `None`."""
+    """The error for an error response to a GET of our transport. `etag`: the version that it required, or `None`."""
     if response.refused_redirect:
         return Unsupported(f"{url}: HTTP {response.status}: {response.refused_redirect}")
     return _error_for(response, url, etag, writing=False)
@@ -157,7 +157,7 @@ def _error_for_client_error(response: Any, url: str, etag: str | None, writing: 
 
 @dataclass(frozen=True, slots=True)
 class _FailedRequest:
-    """What boto3 reports of an error response, under the same names; a text is empty if the server does not send it."""
+    """An error response as boto3 reports it, named as in `ErrorResponse`. What the server does not send is empty."""
 
     status: int
     """The HTTP status, not 2xx."""
@@ -185,8 +185,8 @@ def _error_for(failure: _FailedRequest | ErrorResponse, url: str, etag: str | No
         error_type = WriteConflict if status == 409 else AlreadyExists
         return error_type(f"{url} was written by someone else: expected {expected}, found {reason}")
     if status == 416:
-        size = failure.object_bytes or "fewer"
-        return DamagedData(f"{url} ends before the range starts: found {size} bytes in all")
+        size = f": it has {failure.object_bytes} bytes" if failure.object_bytes else ""
+        return DamagedData(f"{url} ends before the range starts{size}")
     # The response to a HEAD has no body, so boto3 gives its status as the code.
     if status in (301, 307) or code in OTHER_REGION or (code == "400" and region):
         if re.fullmatch(_REGION, region):

@@ -155,7 +155,7 @@ class Download:
     """The `Sink` of a GET: it receives `span` of an object, or the whole object.
 
     The bytes are written through a view into a `BytesIO`, which returns them as `bytes` without a copy. A `bytearray`
-    would have to be copied, which takes 1 ms for each MiB.
+    would have to be copied, which takes 1 ms per MiB.
     """
 
     def __init__(self, request: ReadRequest) -> None:

@@ -40,25 +40,25 @@ SPECIAL_SUFFIXES = ("--x-s3", "--op-s3", "--ol-s3", "--xa-s3", "--table-s3", "-s
 _ENDPOINT = (
     r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::(?P<port>\d{1,5}))?"
     r"(?P<path>(?:/[A-Za-z0-9._~-]+)*)/?"
-)
+)  # `http://host:9000/x` or `https://[::1]`, but not `http://user@host`, `host:9000` or `http://host/a//b`
 _HOST_NAME = r"(?=.*[a-z])[a-z0-9-]+(\.[a-z0-9-]+)*"  # `store.example`, but not `127.0.0.1`
 _SYSTEM_HAS_PROXIES = os.name == "nt" or sys.platform == "darwin"  # outside of the environment
 
 
-def route_to_aws(bucket: str, region: str, path_style: bool) -> Route:
-    """The route to a bucket of AWS. Raises `NeedsBotocore`."""
+def route_to_aws(bucket: str, region: str, *, bucket_in_host: bool) -> Route:
+    """The route to a bucket of AWS. A bucket with a dot is never put into the host. Raises `NeedsBotocore`."""
     domain = next((domain for regions, domain in _DOMAINS_BY_REGION if re.fullmatch(regions, region)), None)
     if domain is None:
         raise NeedsBotocore(f"the region {region} is not one that the built-in client knows")
     host = f"s3.{domain}" if region == DEFAULT_REGION else f"s3.{region}.{domain}"
-    bucket_in_host = not path_style and "." not in bucket
+    bucket_in_host = bucket_in_host and "." not in bucket  # certificates of AWS cover one label before the host
     if not re.fullmatch(_PLAIN_BUCKET if bucket_in_host else _DOTTED_BUCKET, bucket):
         raise NeedsBotocore(f"the bucket name {bucket} is not one that the built-in client can put into a URL")
     host, path = (f"{bucket}.{host}", "/") if bucket_in_host else (host, f"/{bucket}/")
     return Route(Endpoint("https", host, DEFAULT_PORTS["https"]), path, region)
 
 
-def route_to_server(bucket: str, endpoint_url: str, region: str, bucket_in_host: bool) -> Route:
+def route_to_server(bucket: str, endpoint_url: str, region: str, *, bucket_in_host: bool) -> Route:
     """The route to a bucket of another server. Raises `NeedsBotocore`."""
     match = re.fullmatch(_ENDPOINT, endpoint_url)
     if match is None or not 0 < int(match["port"] or DEFAULT_PORTS["http"]) < 65536:

@@ -48,8 +48,7 @@ Section = dict[str, Any]
 
 
 class Settings:
-    """The settings of one profile. Raises `NoIdentity` for a missing profile, a file that cannot be parsed, or a value
-    with a control character."""
+    """The settings of one profile. Raises `NoIdentity` for a missing profile, and for an invalid file or value."""
 
     def __init__(
         self, environment: Mapping[str, str], profile: str | None, config_path: str, credentials_path: str
@@ -73,6 +72,7 @@ class Settings:
             unreadable = f"; unreadable: {', '.join(self.unreadable)}" if self.unreadable else ""
             raise NoIdentity(f"The config profile ({profile}) could not be found{unreadable}")
         self.profile_name = profile or "default"
+        # An empty name (`AWS_PROFILE=`) is a profile of its own for the configuration, and the default for credentials.
         self.profile: Section = profiles.get("default" if profile is None else profile, {})
         self.credentials: Section = credentials.get(self.profile_name, {})
         """The section of the profile in the credentials file."""
@@ -92,20 +92,20 @@ class Settings:
             raise NoIdentity(f"{path} cannot be parsed: it is not UTF-8 text") from None
         return _parse(text, path)
 
-    def value(self, variable: str, name: str) -> Any:
+    def variable_or_setting(self, variable: str, name: str) -> Any:
         """The value of an environment variable, else of a setting of the profile, else `None`."""
         return self.environment.get(variable, self.profile.get(name))
 
     def region(self) -> str | None:
         """The configured region. Raises `NeedsBotocore`."""
-        region = self.value("AWS_DEFAULT_REGION", "region")
+        region = self.variable_or_setting("AWS_DEFAULT_REGION", "region")
         if region == "":
             raise NeedsBotocore("the configured region is empty")
         return region if region is None else str(region)
 
     def endpoint(self) -> str | None:
         """The configured URL of S3; `None` for AWS. Raises `NeedsBotocore`."""
-        ignored = self.value("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "ignore_configured_endpoint_urls")
+        ignored = self.variable_or_setting("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "ignore_configured_endpoint_urls")
         if str(ignored).lower() == "true":
             return None
         for variable in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"):
@@ -117,7 +117,7 @@ class Settings:
 
     def ca_bundle(self) -> str | None:
         """The path of the configured certificates; `None` for the default."""
-        return self.value("AWS_CA_BUNDLE", "ca_bundle") or self.environment.get("REQUESTS_CA_BUNDLE")
+        return self.variable_or_setting("AWS_CA_BUNDLE", "ca_bundle") or self.environment.get("REQUESTS_CA_BUNDLE")
 
     def check_for_s3(self) -> None:
         """Raise `NeedsBotocore` for a setting that only botocore implements."""

@@ -35,7 +35,7 @@ from monocontext.stores.protocol import (
 )
 from monocontext.stores.s3 import client as s3_client
 from monocontext.stores.s3.account import S3Origin, account_of, check_options
-from monocontext.stores.s3.client import BEFORE_SEND, connect, is_aws
+from monocontext.stores.s3.client import BEFORE_SEND, is_aws, new_client
 from monocontext.stores.s3.errors import WriteConflict, translate, translate_errors
 from monocontext.stores.s3.reads import (
     ByteSpan,
@@ -84,7 +84,7 @@ class S3Store(StoreBase):
         return partial(S3Store, self._bucket, self._prefix, **arguments), ()
 
     def sibling(self, url: str) -> S3Store:
-        """The store at another `s3://` place, with the same client or options."""
+        """The store at another `s3://` URL, with the same client or options."""
         bucket, _, prefix = url.removeprefix("s3://").partition("/")
         other = S3Store(bucket, prefix)
         other._options, other._connection = self._options, self._connection
@@ -114,7 +114,7 @@ class S3Store(StoreBase):
             if transport is not None:
                 return read_by_transport(transport, self._root + key, request)
             return read_by_boto3(connection.client(), self._target(key), request, connection.throttles)
-        except Exception as error:
+        except Exception as error:  # as `translate_errors` does, in fewer calls
             if (translated := translate(error, url, etag, connection.client)) is None:
                 raise
             raise translated from error
@@ -223,7 +223,7 @@ class S3Store(StoreBase):
             yield self._connection.client()
 
     def _url(self, key: str) -> str:
-        """An object in error messages, in one line. Raises the errors of its key."""
+        """The URL of an object for error messages, in one line. Raises `InvalidUrl` for an invalid key."""
         return self._display_url(check_key(key))
 
     def _target(self, key: str) -> dict[str, str]:
@@ -231,7 +231,7 @@ class S3Store(StoreBase):
 
 
 def _put_in_parts(client: Any, target: dict[str, str], data: bytes, condition: dict[str, str]) -> str:
-    """Upload `data` in parts, several at once, and return its ETag (2 requests, and 1 for each part of 8 MiB or more).
+    """Upload `data` in parts, several at once, and return its ETag (2 requests, and 1 per part of at least 8 MiB).
 
     The last request has the condition. boto3's transfer manager neither returns the ETag nor supports conditions.
     """
@@ -305,7 +305,7 @@ class S3Connection:
             with state.lock:
                 if state.client is None:
                     account_of(self.options.profile)  # boto3 raises its own ValueError for a line break in a key
-                    client = connect(self.options)
+                    client = new_client(self.options)
                     self.throttles.register(client)
                     state.handlers = find_handlers(client)
                     state.client = client

@@ -19,7 +19,7 @@ from monocontext.records import replace
 from monocontext.stores import Place
 from monocontext.writing.commit import Staged, commit_at
 from monocontext.writing.segments import SEGMENT_BYTES, SegmentLayout, Written, write_segments
-from monocontext.writing.splice import Stretch, covered, gaps, splice, wants_filters, with_copies
+from monocontext.writing.splice import Stretch, add_copies, add_filter, find_gaps, splice, wants_filters
 from monocontext.writing.stored_text import StoredText, expanded, neighbours
 from monocontext.writing.upkeep.forget import dead_bytes
 
@@ -47,18 +47,18 @@ def compact(
     """
 
     def change(base: Manifest, store: Staged) -> Manifest | None:
-        layout = SegmentLayout(frame_bytes or base.frame_bytes, segment_bytes, base.codec, False)
+        layout = SegmentLayout(frame_bytes or base.frame_bytes, segment_bytes, base.codec, filters=False)
         old = expanded(store, base)
         with StoredText(store, old, allow=allow, store_options=store_options, progress=progress) as text:
-            root = _with_full_segments(text, store, layout)
+            root = _fill_segments(text, store, layout)
             if filters:
-                root = _with_filters(text.after(root))
-            return None if root is old else with_copies(text.after(root), old)
+                root = _complete_filters(text.after(root))
+            return None if root == old else add_copies(text.after(root), old)
 
     return commit_at(url, store_options, "compact", change)
 
 
-def _with_full_segments(text: StoredText, store: Staged, layout: SegmentLayout) -> Manifest:
+def _fill_segments(text: StoredText, store: Staged, layout: SegmentLayout) -> Manifest:
     """The root of the text in full segments; the same root if `plan` finds nothing to store again."""
     stretches: list[Stretch] = []
     new = Written()
@@ -93,26 +93,22 @@ def add_filters(
         root = expanded(store, base)
         if rebuild:
             root = replace(root, filters=())
-        missing = gaps(root.filters, root.frames)
+        missing = find_gaps(root.filters, root.frames)
         if not wants_filters(root) or not missing:
             return None
         with StoredText(store, root, allow=allow, store_options=store_options, progress=progress) as text:
-            return covered(text, missing, strict=True)
+            return add_filter(text, missing, strict=True)
 
     return commit_at(url, store_options, "add filters to", change)
 
 
-def _with_filters(text: StoredText) -> Manifest:
-    """The root with a column for every frame that may be read, in few filters; the same root if it has them already."""
-    root = text.root
-    if not wants_filters(root):
-        return root
-    current = tuple(ref for ref in root.filters if ref.fold == TABLES)
-    if current != root.filters:
-        root = replace(root, filters=current)
-    if missing := gaps(root.filters, root.frames):
-        filled = covered(text.after(root), missing)
-        root = filled if filled.filters != root.filters else root
+def _complete_filters(text: StoredText) -> Manifest:
+    """The root with few filters that cover every frame that may be read, without those with other folding tables."""
+    if not wants_filters(text.root):
+        return text.root
+    root = replace(text.root, filters=tuple(ref for ref in text.root.filters if ref.fold == TABLES))
+    if missing := find_gaps(root.filters, root.frames):
+        root = add_filter(text.after(root), missing)
     small = [ref for ref in root.filters if 2 * ref.frames < GROUP_FRAMES]
     is_spread = len(small) > 1 or any(ref.frames < ref.width for ref in small)
     if is_spread and sum(ref.frames for ref in small) <= GROUP_FRAMES and can_join(small):
@@ -125,7 +121,7 @@ def plan(frames: Iterable[Frame], layout: SegmentLayout, dead: Mapping[str, int]
     """The ranges of frames to store again: it makes fewer segments, or half the frames, or frees many `dead` bytes."""
 
     def stays(run: list[Frame]) -> bool:
-        """Whether a run is outside the context, or has half-full frames in a half-full segment with few dead bytes."""
+        """Whether a run is outside the context, or its segment and its frames are half full and few bytes are dead."""
         name, stored_bytes = run[0].object, sum(frame.stored_bytes for frame in run)
         is_full = 2 * stored_bytes >= layout.segment_bytes and 2 * dead.get(name, 0) < layout.segment_bytes
         return "://" in name or (is_full and 2 * sum(frame.bytes for frame in run) >= len(run) * layout.frame_bytes)

@@ -29,15 +29,16 @@ from monocontext.writing.decoding import HEADER, InputOptions
 from monocontext.writing.documents import Change, DocumentInputs, Patch, change_documents, load_documents, names_in
 from monocontext.writing.documents import documents as as_inputs
 from monocontext.writing.inputs import parts_of, read_pieces
-from monocontext.writing.publish import store_text, with_new
+from monocontext.writing.publish import append_new, store_text
 from monocontext.writing.segments import SegmentLayout, Segments, Written
-from monocontext.writing.splice import EMPTY_ROOT, Stretch, covered, splice, uncovered, wants_filters, with_copies
+from monocontext.writing.splice import EMPTY_ROOT, Stretch, add_copies, add_filter, find_new_gaps, splice, wants_filters
 from monocontext.writing.stored_text import StoredText, expanded
 from monocontext.writing.upkeep.forget import forget_rest, without_dead_bytes
 
 _FULL_GROUP_BYTES = 4 << 20
 """A group with at least this much old text is closed: a change in the next frame begins another group."""
 _FILTER_GROWTH = 32  # the filter of an edit is joined with older ones of up to 32 times its frames
+_GLOB_SIGNS = frozenset("*?[")  # a name with one of these may be a glob
 _GROUPS_AT_ONCE = 8  # groups that are rewritten at once, which bounds the memory
 
 
@@ -93,11 +94,12 @@ def _store_texts(
     *,
     adds: bool,
 ) -> Manifest:
-    texts = _texts_of(documents)
-    name_of_raw = {name.encode("utf-8", "surrogatepass"): name for name in texts}
+    texts = _read_texts(documents)
+    names_by_utf8 = {name.encode("utf-8", "surrogatepass"): name for name in texts}
 
     def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
-        numbers = {name_of_raw[raw]: number for number, raw in enumerate(names_in(pages)) if raw in name_of_raw}
+        stored = enumerate(names_in(pages))  # of documents with the same name, the last one counts
+        numbers = {names_by_utf8[utf8]: number for number, utf8 in stored if utf8 in names_by_utf8}
         missing = [name for name in texts if name not in numbers]
         if missing and not adds:
             more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
@@ -120,8 +122,8 @@ def delete(
 ) -> Manifest:
     """Delete documents from the context at `url`, and return the committed root.
 
-    `names` is a name or a glob, or an iterable of names and of globs with `*`, `?` or `[`. A glob that is also the name
-    of a document means that document. All documents with the name are deleted, each with the header line that an upload
+    `names` is a name, or a glob with `*`, `?` or `[`, or an iterable of these. A glob that is also the name of a
+    document means that document. All documents with the name are deleted, each with the header line that an upload
     of a folder puts before a file, unless the upload set another `header`. Earlier generations keep the text until `gc`
     removes them. Other parameters and cost as for `replace`; above 4,096 documents, also 1 PUT for a table of names.
 
@@ -139,21 +141,20 @@ def delete(
     if cache_dir is not None and not forget:
         raise ValueError("cache_dir needs forget=True, since only forget empties it")
 
-    globs = {name for name in patterns if isinstance(names, str) or any(sign in name for sign in "*?[")}
-
     def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
-        raws = names_in(pages)
-        numbers = _numbers_by_pattern(patterns, globs, raws)
+        current_names = names_in(pages)
+        numbers = _match_names(patterns, current_names)
         changes = {number: Change(deletes=True) for matches in numbers.values() for number in matches}
         missing = [pattern for pattern, matches in numbers.items() if not matches]
         if forget and missing:
-            earlier = {raw for version in _earlier_names(store, base) for raw in version}
-            found = _numbers_by_pattern(missing, set(missing), [*raws, *earlier])
-            # A folder may be named without a sign if no document is left in it.
-            missing = [pattern for pattern, matches in found.items() if not matches or matches[0] < len(raws)]
+            earlier_names = {name for names in _earlier_names(store, base) for name in names}
+            # A pattern without a sign may name a folder if no document is left in it: its matches are earlier names.
+            found = _match_names(missing, [*current_names, *earlier_names], all_globs=True)
+            missing = [pattern for pattern, matches in found.items() if not matches or matches[0] < len(current_names)]
         if missing:
+            glob = " or matches that glob" if _GLOB_SIGNS.intersection(missing[0]) else ""
             remedy = "; if it was deleted before, forget without a name removes what is left" if forget else ""
-            raise NotFound(f"no document is named {missing[0]!r} or matches that glob{remedy}")
+            raise NotFound(f"no document is named {missing[0]!r}{glob}{remedy}")
         return Edit(changes, None)
 
     def change(base: Manifest, store: Staged) -> Manifest | None:
@@ -166,22 +167,22 @@ def delete(
         return root
 
 
-def _numbers_by_pattern(patterns: Iterable[str], globs: set[str], raws: Sequence[bytes]) -> dict[str, list[int]]:
-    """By pattern, the numbers of the documents with this name; if there are none, and it is one of `globs`, of those
-    that it matches. `raws` are the names of all documents in UTF-8."""
-    results: dict[str, list[int]] = {pattern: [] for pattern in patterns}
-    by_raw = {pattern.encode("utf-8", "surrogatepass"): numbers for pattern, numbers in results.items()}
-    for number, raw in enumerate(raws):
-        if raw in by_raw:
-            by_raw[raw].append(number)
-    for pattern, numbers in results.items():
-        if pattern in globs and not numbers and not pattern.startswith("!"):
+def _match_names(patterns: Iterable[str], names: Sequence[bytes], *, all_globs: bool = False) -> dict[str, list[int]]:
+    """By pattern, the numbers of the documents with this name; if none has it, of those that it matches as a glob.
+    `names` are those of all documents in UTF-8. `all_globs`: patterns without a sign are tried as globs too."""
+    numbers_by_pattern: dict[str, list[int]] = {pattern: [] for pattern in patterns}
+    by_utf8 = {pattern.encode("utf-8", "surrogatepass"): numbers for pattern, numbers in numbers_by_pattern.items()}
+    for number, name in enumerate(names):
+        if name in by_utf8:
+            by_utf8[name].append(number)
+    for pattern, numbers in numbers_by_pattern.items():
+        if not numbers and (all_globs or _GLOB_SIGNS.intersection(pattern)) and not pattern.startswith("!"):
             select = Globs([pattern]).select
-            numbers += [number for number, raw in enumerate(raws) if select(raw.decode())]
-    return results
+            numbers += [number for number, name in enumerate(names) if select(name.decode())]
+    return numbers_by_pattern
 
 
-def _texts_of(documents: Mapping[str, str] | Iterable[Any]) -> dict[str, Change]:
+def _read_texts(documents: Mapping[str, str] | Iterable[Any]) -> dict[str, Change]:
     """The new texts by name, read from files if they are paths. Raises `InvalidText` or `TypeError`."""
     if isinstance(documents, str | bytes) or not isinstance(documents, Iterable | DocumentInputs):
         kind = type(documents).__name__
@@ -219,30 +220,31 @@ def edited_root(
     that still contains deleted text."""
     old = EMPTY_ROOT if base is None else expanded(store, base)
     pages = load_documents(store, old.documents)
-    changes, new = plan(base and old, pages, store)
+    changes, new = plan(None if base is None else old, pages, store)
     if not changes and new is None and not forget:
         return None
     with StoredText(store, old, allow=allow, store_options=options) as text:
         if changes:
             assert old.documents is not None
-            stretches, frames, patches = _rewrite_frames(text, pages, changes)
+            stretches, new_frames, patches = _rewrite_frames(text, pages, changes)
             documents = change_documents(store, old.documents, pages, changes, patches)
-            root = splice(text, stretches, frames, documents=documents)
+            root = splice(text, stretches, new_frames, documents=documents)
             if old.filters and stretches and wants_filters(root):
-                root = covered(text.after(root), uncovered(text, stretches), most_times=_FILTER_GROWTH)
+                root = add_filter(text.after(root), find_new_gaps(text, stretches), most_times=_FILTER_GROWTH)
             elif stretches:
                 root = replaced(root, filters=())
             text = text.after(root)
         if new is not None:
-            text = text.after(with_new(text, new))
+            text = text.after(append_new(text, new))
         if forget:
             text = text.after(without_dead_bytes(text))
-        store.has_steps |= bool(changes) and (new is not None or forget)
-        return with_copies(text) if changes or forget else text.root
+        if changes and (new is not None or forget):
+            store.has_steps = True  # the last step may have replaced objects that the first one put
+        return add_copies(text) if changes or forget else text.root
 
 
-class _Changed(NamedTuple):
-    """A changed document in the old text. Offsets are in characters."""
+class _NewText(NamedTuple):
+    """The new text of a document, and its place in the old text, in characters."""
 
     number: int
     new_text: str  # empty for a document that is deleted
@@ -255,36 +257,37 @@ class _Changed(NamedTuple):
 
 @dataclass(slots=True)
 class _Group:
-    """Neighbouring frames [first, stop) of the old text that are rewritten together, and the changes in them."""
+    """Neighbouring frames [first, stop) of the old text that are rewritten together, and the documents in them."""
 
     first: int
     stop: int
-    spans: list[_Changed]
+    documents: list[_NewText]
 
 
 def _rewrite_frames(
     text: StoredText, pages: Sequence[DocumentPage], changes: Mapping[int, Change]
 ) -> tuple[list[Stretch], Written, dict[int, Patch]]:
-    """Store the frames of changed documents with their new texts (1 PUT per 16 MiB). Returns which frames these
-    replace, the new frames, and the patches by the number of the document."""
+    """Store the frames of changed documents with their new texts (1 PUT per 16 MiB). Returns the stretches of frames
+    that these replace, the new frames, and the patches by the number of the document."""
     root = text.root
     segments = Segments(text.store.put, SegmentLayout(root.frame_bytes, codec=root.codec))
     stretches: list[Stretch] = []
     patches: dict[int, Patch] = {}
-    groups = _group_by_frames(text, _changed_spans(pages, changes, root.characters))
+    groups = _group_by_frames(text, _find_changed(pages, changes, root.characters))
     for number in range(0, len(groups), _GROUPS_AT_ONCE):
         batch = groups[number : number + _GROUPS_AT_ONCE]
-        rewritten = at_once(lambda group: _rewrite_group(text, group), batch, _GROUPS_AT_ONCE)
-        for group, (frames, patches_of_group) in zip(batch, rewritten, strict=True):
+        results = at_once(lambda group: _rewrite_group(text, group), batch, _GROUPS_AT_ONCE)
+        for group, (frames, patches_of_group) in zip(batch, results, strict=True):
             for stored, record in frames:
                 segments.add(stored, record)
-            kept = group.spans[0].earliest - text.extent(group.first, group.stop)[0]
-            stretches.append(Stretch(group.first, group.stop, len(frames), kept_bytes=kept))  # a character is >= 1 byte
+            start, _, _ = text.extent(group.first, group.stop)
+            kept_bytes = group.documents[0].earliest - start  # at least: a character has a byte or more
+            stretches.append(Stretch(group.first, group.stop, len(frames), kept_bytes=kept_bytes))
             patches |= patches_of_group
     return stretches, segments.finish(), patches
 
 
-def _changed_spans(pages: Sequence[DocumentPage], changes: Mapping[int, Change], characters: int) -> Iterator[_Changed]:
+def _find_changed(pages: Sequence[DocumentPage], changes: Mapping[int, Change], characters: int) -> Iterator[_NewText]:
     """Yield the documents whose text changes, in order. `characters` is the length of the old text."""
     starts, stops = array("Q"), array("Q")  # of all documents
     for page in pages:
@@ -300,47 +303,48 @@ def _changed_spans(pages: Sequence[DocumentPage], changes: Mapping[int, Change],
             if earliest - previous_stop <= len(header) + 1:  # no more than a newline and the header
                 earliest = previous_stop
         if change.deletes or change.text is not None:
-            span = starts[number], stops[number], starts[number + 1]
-            yield _Changed(number, change.text or "", header, earliest, *span)
+            extent = starts[number], stops[number], starts[number + 1]
+            yield _NewText(number, change.text or "", header, earliest, *extent)
 
 
-def _group_by_frames(text: StoredText, spans: Iterable[_Changed]) -> list[_Group]:
-    """Group changes by the frames that they touch. Changes in the same or in neighbouring frames share a group."""
+def _group_by_frames(text: StoredText, documents: Iterable[_NewText]) -> list[_Group]:
+    """Group documents by the frames that they touch. Those in the same or in neighbouring frames share a group."""
     groups: list[_Group] = []
     frames = text.root.frames
-    for span in spans:
-        stop = span.stop + (span.next_start > span.stop)  # with a newline that may follow
-        first = text.locate(span.earliest).number if span.earliest < text.root.characters else max(frames - 1, 0)
-        last = first if stop == span.earliest else text.locate(stop - 1).number
+    for document in documents:
+        stop = document.stop + (1 if document.next_start > document.stop else 0)  # with a newline that may follow
+        is_at_end = document.earliest == text.root.characters
+        first = max(frames - 1, 0) if is_at_end else text.locate(document.earliest).number
+        last = first if stop == document.earliest else text.locate(stop - 1).number
         end = min(last + 1, frames)  # a text of empty documents has no frames
         group = groups[-1] if groups else _Group(-1, -1, [])
         is_next = first == group.stop and text.extent(group.first, first)[2] < _FULL_GROUP_BYTES
         if first < group.stop or is_next:
             group.stop = max(group.stop, end)
-            group.spans.append(span)
+            group.documents.append(document)
         else:
-            groups.append(_Group(first, end, [span]))
+            groups.append(_Group(first, end, [document]))
     return groups
 
 
 def _rewrite_group(text: StoredText, group: _Group) -> tuple[list[tuple[bytes, FrameRecord]], dict[int, Patch]]:
     """The new frames of a group, encoded, and its patches. Of a group above 8 MiB, only unchanged parts are read."""
-    begin, end, size_bytes = text.extent(group.first, group.stop)
-    is_large = size_bytes >= 2 * _FULL_GROUP_BYTES
+    begin, end, text_bytes = text.extent(group.first, group.stop)
+    is_large = text_bytes >= 2 * _FULL_GROUP_BYTES
     old_text = "" if is_large else text.read(begin, end)
     read = text.read if is_large else lambda start, stop: old_text[start - begin : stop - begin]
     patches: dict[int, Patch] = {}
     parts: list[str] = []
     done = begin  # the end of the old text that is in `parts` or replaced
-    for span in group.spans:
-        start, stop, new_text = span.start, span.stop, span.new_text
-        if span.next_start > stop > start and read(stop - 1, stop) != "\n" and read(stop, stop + 1) == "\n":
+    for document in group.documents:
+        start, stop, new_text = document.start, document.stop, document.new_text
+        if document.next_start > stop > start and read(stop - 1, stop) != "\n" and read(stop, stop + 1) == "\n":
             stop += 1  # the newline that was added after the document
-        if span.earliest < start and read(span.earliest, start).removeprefix("\n") == span.header:
-            start -= len(span.header)
+        if document.earliest < start and read(document.earliest, start).removeprefix("\n") == document.header:
+            start -= len(document.header)
         if new_text and not new_text.endswith("\n"):
             new_text += "\n"
-        patches[span.number] = Patch(start, stop, new_text)
+        patches[document.number] = Patch(start, stop, new_text)
         parts += [read(done, start), new_text]
         done = stop
     parts.append(read(done, end))

@@ -30,7 +30,7 @@ from monocontext.stores.disk.cache import DiskCache
 from monocontext.stores.protocol import Store, seconds_now
 from monocontext.writing.pages import named_objects
 from monocontext.writing.segments import SALT_BYTES
-from monocontext.writing.splice import moved_frames, splice
+from monocontext.writing.splice import copy_frames, splice
 from monocontext.writing.stored_text import StoredText
 from monocontext.writing.upkeep.gc import gc
 
@@ -56,7 +56,7 @@ def without_dead_bytes(text: StoredText) -> Manifest:
     """The root of the same text in objects that contain nothing else: frames in segments with dead bytes, and filters
     with dead columns, are stored again. It has no copies of its text, and no earlier root can be restored after it."""
     dead = dead_bytes(text)
-    root = splice(text, *moved_frames(text, lambda frame: frame.object in dead))
+    root = splice(text, *copy_frames(text, lambda frame: frame.object in dead))
     refs = [cleared(ref, text.get, text.store.put) if ref.frames < ref.width else ref for ref in root.filters]
     return replace(root, filters=tuple(refs), history=replace(root.history, forgotten=text.root.generation + 1))
 

@@ -32,7 +32,7 @@ from monocontext.writing.pages import NamedPage, ids_in_page, ids_in_root
 OLDER_THAN_SECONDS = 7 * 86400  # the age of the objects that `gc` removes: a week
 SAFE_SECONDS = 2 * 86400
 """The shortest grace period that needs no fence: an upload may run for two days before it commits."""
-REQUESTS = 16  # the number of requests at once
+_REQUESTS_AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def gc(
     stays, 1 DELETE per removed object.
     """
     check_seconds("older_than_seconds", older_than_seconds)
-    with open_store_at(url, store_options) as store, ThreadPoolExecutor(REQUESTS) as threads:
+    with open_store_at(url, store_options) as store, ThreadPoolExecutor(_REQUESTS_AT_ONCE) as threads:
         objects = [info for folder in FOLDERS for info in store.list(folder) if OBJECT.fullmatch(info.key)]
         cutoff = seconds_now(store, max((info.now_seconds for info in objects), default=0.0)) - older_than_seconds
         old = [info for info in objects if info.modified_seconds < cutoff]
@@ -152,11 +152,12 @@ def _garbage_among(store: Store, roots: _Roots, old: list[ObjectInfo], threads: 
     pages: dict[str, NamedPage] = {}
     for root in kept:
         for page in root.pages:
-            if page.copy or page.ref.id not in pages:  # a page in its root costs no request
+            if page.copy or page.ref.id not in pages:  # a page with a copy in its root costs no request
                 pages[page.ref.id] = page
     named = set().union(*(root.ids for root in kept), *threads.map(partial(ids_in_page, store), pages.values()))
     unnamed = [info for info in old if id_in(info.key) not in named]
     newest = max((root.manifest for root in kept), key=lambda manifest: manifest.generation)
+    # A writer that has not committed yet may name an unnamed object, or begin from a root at or above the floor.
     is_unsafe = bool(unnamed) or any(number >= newest.history.floor for number in gone)
     needs_fence = is_unsafe or opened < newest.generation  # a fence also updates `manifest.json`
     return _Garbage({number: roots[number] for number in sorted(gone)}, unnamed, len(staying), needs_fence)

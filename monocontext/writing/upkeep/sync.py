@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from functools import partial
@@ -14,17 +14,17 @@ from monocontext.errors import InvalidText, NotFound
 from monocontext.format.documents import DocumentPage, encode_metadata
 from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions, validate_options
-from monocontext.records import NamedTuple, dataclass, field
+from monocontext.records import NamedTuple, dataclass
 from monocontext.stores import Place, open_store_at, options_for
 from monocontext.stores.parallel import at_once
 from monocontext.stores.protocol import Store
 from monocontext.writing.commit import Staged, commit
-from monocontext.writing.decoding import InputOptions, NotText, ReadingOptions
+from monocontext.writing.decoding import InputOptions, ReadingOptions
 from monocontext.writing.documents import READ_AT_ONCE, Change, DocumentInputs, documents
 from monocontext.writing.inputs import Pieces
 from monocontext.writing.publish import TextWorkers, store_text
 from monocontext.writing.segments import Written
-from monocontext.writing.sources import InputFile, find_files, find_objects, note_left_out, read_found, read_source
+from monocontext.writing.sources import InputFile, SourceText, find_files, find_objects, note_left_out, read_texts
 from monocontext.writing.splice import EMPTY_ROOT
 from monocontext.writing.stored_text import StoredText
 from monocontext.writing.upkeep.edit import Edit, edited_root
@@ -75,31 +75,30 @@ def sync(
         write = partial(store_text, workers=TextWorkers(executor, url, context_options) if executor else None)
         planner = _Planner(files, options, context_options, delete, None if dry_run else write)
         root = commit(store, lambda base, store: edited_root(base, store, planner.plan, context_options))
-    result = planner.result
-    note_left_out(result.left_out, options)
+    found, added = planner.differences, planner.added
+    note_left_out([*found.left_out, *added.left_out], options)
     if root is None and not dry_run:
         raise NotFound(f"no text in the sources, so no context was created at {store.url}: check their paths")
-    unchanged = result.known - len(result.changed)
-    return Synced(tuple(result.added), tuple(result.changed), tuple(result.deleted), unchanged, root)
+    return Synced(tuple(added.names), tuple(found.changed), tuple(found.deleted), found.unchanged, root)
 
 
-@dataclass(slots=True)
-class _Differences:
-    """The differences between sources and the documents of a generation."""
+class _Differences(NamedTuple):
+    """The differences between sources and the documents of a root."""
 
-    new: list[InputFile] = field(default_factory=list)  # sources without a document
-    changes: dict[int, Change] = field(default_factory=dict)  # by the number of the document
-    added: list[str] = field(default_factory=list)  # names of the new sources that are text
-    changed: list[str] = field(default_factory=list)  # names of documents with another text
-    deleted: list[str] = field(default_factory=list)  # names of documents without a source
-    known: int = 0  # documents whose source is text
-    left_out: dict[str, list[str]] = field(default_factory=dict)  # sources that are not text, for `note_left_out`
+    new: list[InputFile]  # sources without a document
+    changes: dict[int, Change]  # by the number of the document
+    changed: list[str]  # names of documents with another text
+    deleted: list[str]  # names of documents without a source
+    unchanged: int  # documents with the same text as their source
+    left_out: list[SourceText]  # sources that have a document, but are not text any more
 
 
 class _Added(NamedTuple):
-    written: Written | None  # the new documents; None in a dry run
-    names: list[str]
-    left_out: dict[str, list[str]]
+    """The new sources that are text, as documents."""
+
+    written: Written | None = None  # the documents; None in a dry run, and if there are no new sources
+    names: Sequence[str] = ()
+    left_out: Sequence[SourceText] = ()  # new sources that are not text
 
 
 @dataclass(slots=True)
@@ -111,27 +110,29 @@ class _Planner:
     store_options: StoreOptions
     deletes: bool
     write: Callable[[Staged, DocumentInputs, Manifest | None], Written] | None  # stores documents; None in a dry run
-    result: _Differences = field(default_factory=_Differences)  # of the last call of `plan`
+    differences: _Differences = _Differences([], {}, [], [], 0, [])  # found by the last call of `plan`
+    added: _Added = _Added()  # by the last call of `plan`
 
     def plan(self, base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
         """Compare the sources with the documents of `base`, and store new ones, unless an earlier call has."""
         with StoredText(store, base or EMPTY_ROOT, store_options=self.store_options) as text:
-            self.result = result = _compare(text, pages, self.files, self.options, self.deletes)
-        new = None
-        if names := tuple(file.name for file in result.new):
-            new, result.added, left_out = store.once(names, lambda: self._add(store, base), repeatable=True)
-            for container, reasons in left_out.items():
-                result.left_out.setdefault(container, []).extend(reasons)
-        return Edit({} if self.write is None else result.changes, new)
+            self.differences = _compare(text, pages, self.files, self.options, self.deletes)
+        names = tuple(file.name for file in self.differences.new)
+        self.added = store.once(names, lambda: self._add(store, base), repeatable=True) if names else _Added()
+        return Edit({} if self.write is None else self.differences.changes, self.added.written)
 
     def _add(self, store: Staged, base: Manifest | None) -> _Added:
-        names, left_out = list[str](), dict[str, list[str]]()
+        """Store the new sources, or in a dry run read them."""
+        names, left_out = list[str](), list[SourceText]()
 
         def read() -> Iterator[tuple[str, Pieces, dict[str, Any]]]:
             """Yield the new documents, each read when it is stored."""
-            for file, pieces in read_found(self.result.new, self.options, left_out):
-                names.append(file.name)
-                yield file.name, Pieces(pieces), {"file": file.facts}
+            for item in read_texts(self.differences.new, self.options):
+                if item.not_text:
+                    left_out.append(item)
+                    continue
+                names.append(item.source.name)
+                yield item.source.name, Pieces(item.pieces), {"file": item.source.facts}
 
         if self.write is not None:
             return _Added(self.write(store, documents(read()), base), names, left_out)
@@ -144,59 +145,53 @@ class _Planner:
 def _compare(
     text: StoredText, pages: list[DocumentPage], files: dict[str, InputFile], options: InputOptions, deletes: bool
 ) -> _Differences:
-    """Compare sources with documents, and read those that may differ. Of documents with one name, the last stays."""
-    stored: dict[str, list[tuple[DocumentPage, int]]] = {}
+    """Compare sources with documents, and read those that may differ. Of documents with the same name, the last one is
+    compared, and the others are deleted."""
+    stored: dict[str, list[tuple[DocumentPage, int]]] = {}  # by name: each document as its page and its place there
     for page in pages:
         for i, name in enumerate(page.names()):
             stored.setdefault(name, []).append((page, i))
     if deletes and stored and not files:
         raise NotFound(f"no file in the sources: `delete` would remove all {len(stored):,} documents")
-    result = _Differences()
+    changes: dict[int, Change] = {}
+    deleted: list[str] = []
     unread = tuple(f"{name}/" for name, file in files.items() if not file.facts)  # links and contexts in a folder
     for name, all_of_name in stored.items():
         surplus = all_of_name[:-1] if name in files else []
         if deletes and name not in files and options.selects(name) and not name.startswith(unread):
-            result.deleted.append(name)
+            deleted.append(name)
             surplus = all_of_name
-        result.changes |= {page.first + i: Change(deletes=True) for page, i in surplus}
+        changes |= {page.first + i: Change(deletes=True) for page, i in surplus}
     selected = [file for file in files.values() if file.is_selected]
-    result.new = [file for file in selected if file.name not in stored]
+    new = [file for file in selected if file.name not in stored]
     known = [(file, *stored[file.name][-1]) for file in selected if file.name in stored]
-    _compare_texts(result, text, known, options)
-    return result
-
-
-def _compare_texts(
-    result: _Differences, text: StoredText, known: list[tuple[InputFile, DocumentPage, int]], options: InputOptions
-) -> None:
-    """Compare sources with their documents, and read those whose recorded facts differ, some at once."""
-    result.known = len(known)
     unsure = [(file, page, i) for file, page, i in known if page.metadata(i).get("file") != file.facts]
-    texts = at_once(lambda item: _changed_text(text, *item, options), unsure, READ_AT_ONCE)
-    for (file, page, i), new in zip(unsure, texts, strict=True):
-        metadata = encode_metadata({**page.metadata(i), "file": file.facts}, 0)
-        if isinstance(new, NotText):
-            result.left_out.setdefault(file.container, []).append(f"{file.name} ({new.reason}), stored as it was")
-            result.known -= 1
-        elif new is None:
-            result.changes[page.first + i] = Change(metadata=metadata)
-        else:
-            result.changed.append(file.name)
-            result.changes[page.first + i] = Change(new, metadata)
+    changed: list[str] = []
+    left_out: list[SourceText] = []
+    results = at_once(lambda item: _read_again(text, *item, options), unsure, READ_AT_ONCE)
+    for (file, page, i), result in zip(unsure, results, strict=True):
+        if isinstance(result, SourceText):
+            left_out.append(result)
+            continue
+        changes[page.first + i] = result
+        if result.text is not None:
+            changed.append(file.name)
+    unchanged = len(known) - len(changed) - len(left_out)
+    return _Differences(new, changes, changed, deleted, unchanged, left_out)
 
 
-def _changed_text(
+def _read_again(
     text: StoredText, file: InputFile, page: DocumentPage, i: int, options: InputOptions
-) -> str | NotText | None:
-    """The text of a source, None if document `i` of the page has the same text, or the error if it is not text."""
-    try:
-        new = b"".join(data for data, _ in read_source(file, options)).decode()
-    except NotText as error:
-        if not file.container:  # a source that the caller names must be text
-            raise
-        return error
+) -> Change | SourceText:
+    """Read a source whose facts changed. Returns the change of its document, which is number `i` of the page, or the
+    source with the reason if it is not text any more."""
+    source_text = next(read_texts([file], options))
+    if source_text.not_text:
+        return source_text._replace(not_text=f"{source_text.not_text}; its earlier text stays")
+    new = b"".join(data for data, _ in source_text.pieces).decode()
     start, stop = page.starts[i], page.stops[i]
-    return None if len(new) == stop - start and text.read(start, stop) == new else new
+    is_same = len(new) == stop - start and text.read(start, stop) == new
+    return Change(None if is_same else new, encode_metadata({**page.metadata(i), "file": file.facts}, 0))
 
 
 def _find(

@@ -12,7 +12,7 @@ from monocontext.stores import Place, open_store_at
 from monocontext.stores.parallel import at_once
 from monocontext.writing.commit import Staged, commit_at
 from monocontext.writing.documents import READ_AT_ONCE, change_documents, load_documents
-from monocontext.writing.splice import covered, gaps, moved_frames, splice, wants_filters, with_copies
+from monocontext.writing.splice import add_copies, add_filter, copy_frames, find_gaps, splice, wants_filters
 from monocontext.writing.stored_text import StoredText, expanded
 
 
@@ -70,15 +70,15 @@ def restore(
 
 
 def _restored(text: StoredText, base: Manifest) -> Manifest:
-    """The root that follows `base` and has the text of an earlier one."""
+    """The root of the text of an earlier version, to be committed after `base`."""
     store, earlier = text.store, text.root
-    shared = {frame.object for frame in text.after(base).frames(0, base.frames)}
-    moves, new = moved_frames(text, lambda frame: frame.object not in shared and "://" not in frame.object)
+    living = {frame.object for frame in text.after(base).frames(0, base.frames)}  # `gc` may be removing others
+    stretches, new = copy_frames(text, lambda frame: frame.object not in living and "://" not in frame.object)
     if documents := earlier.documents:
         documents = change_documents(store, documents, load_documents(store, documents), {}, {}, all_pages=True)
-    living_parts = {part for ref in base.filters for part in ref.parts}  # `gc` may be about to remove others
+    living_parts = {part for ref in base.filters for part in ref.parts}
     filters = tuple(ref for ref in earlier.filters if living_parts.issuperset(ref.parts))
-    root = splice(text, moves, new, all_pages=True, documents=documents, filters=filters)
+    root = splice(text, stretches, new, all_pages=True, documents=documents, filters=filters)
     if len(filters) < len(earlier.filters) and wants_filters(root):
-        root = covered(text.after(root), gaps(filters, root.frames))
-    return with_copies(text.after(root), earlier)
+        root = add_filter(text.after(root), find_gaps(filters, root.frames))
+    return add_copies(text.after(root), earlier)

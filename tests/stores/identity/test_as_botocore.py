@@ -191,7 +191,7 @@ def plain(found: RequestPlan) -> tuple[Any, ...]:
 def by_botocore(options: S3Options, bucket: str) -> tuple[Any, ...] | str:
     """What botocore resolves, or its error."""
     try:
-        client = s3_client.connect(options)
+        client = s3_client.new_client(options)
         try:
             route = learn_route(client, bucket)
             assert route is not None

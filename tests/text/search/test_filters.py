@@ -176,7 +176,7 @@ def test_needles_across_appends_with_frames_of_other_sizes(
     store: Store, frames: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a column covers behind its frame follows the frames' size: borders must reach as far as is asked."""
-    monkeypatch.setattr("monocontext.writing.publish.short_bytes", lambda layout: 1)
+    monkeypatch.setattr("monocontext.writing.publish.full_piece_bytes", lambda layout: 1)
     random = Random(1)
     pieces = ["".join(f"{random.getrandbits(32):08x} " for _ in range(12 * size // 9)) for size in frames]
     if len(frames) > 2:

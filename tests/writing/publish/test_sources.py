@@ -129,7 +129,7 @@ def test_a_document_whose_file_is_no_text_any_more_stays_and_is_named(folder: Pa
     found = sync(folder, place, delete=True, note=notes.append)
     assert (found.changed, found.deleted, found.unchanged) == ((), (), 5)
     assert documents_of(place)["a.log"] == WORDS
-    assert "a.log (binary), stored as it was" in notes[0]
+    assert "a.log (binary; its earlier text stays)" in notes[0]
     (folder / "a.log").unlink()
     assert sync(folder, place, delete=True, note=str).deleted == ("a.log",)
 
