@@ -1,4 +1,4 @@
-"""`python -m benchmarks latency | virtual | peers | words | quality | ...`."""
+"""Run one benchmark: `python -m benchmarks latency | virtual | peers | words | quality | ...`."""
 
 from __future__ import annotations
 

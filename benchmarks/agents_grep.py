@@ -1,4 +1,4 @@
-"""Measure ten greps as agents make them, over files in a bucket: requests, bytes and seconds, against other ways.
+"""Measure ten greps of agents over files in a bucket: requests, bytes and seconds, here and with other tools.
 
 The files are kernel source (with `--quick`, Python's standard library): objects of a stand-in server, and documents of
 a context there. Each way runs in a process of its own with 64 requests at once; ours opens the text anew for each grep.
@@ -162,11 +162,11 @@ class _Words:
         return "".join(self._dice.choices(string.ascii_letters + string.digits, k=self._dice.randint(8, 20)))
 
     def usual(self) -> str:
-        """Any word of the windows."""
+        """A random word of the windows."""
         return self._dice.choice(sorted(set(self._matches(_WORD))))
 
     def common(self) -> str:
-        """The most common word of the windows."""
+        """The word that is most frequent in the windows."""
         return Counter(self._matches(_COMMON)).most_common(1)[0][0]
 
     def _matches(self, pattern: re.Pattern[str]) -> list[str]:
@@ -174,7 +174,7 @@ class _Words:
 
 
 def _output(files: Mapping[str, bytes], grep: Grep) -> list[str]:
-    """The lines that a command has to print."""
+    """The lines that a command must print."""
     match grep.kind:
         case "find":
             named = (data for path, data in files.items() if f"/{path}".endswith(f"/{grep.path}"))
@@ -185,7 +185,7 @@ def _output(files: Mapping[str, bytes], grep: Grep) -> list[str]:
 
 
 def _measure(way: str, greps: list[Grep], server: S3StandIn) -> Rows | None:
-    """The rows of a way, in the order of the greps; `None` if it is not installed."""
+    """The rows of one way, in the order of the greps; `None` if the way is not installed."""
     ripgrep = shutil.which("rg", path=f"{peers_folder() / 'bin'}:{os.environ['PATH']}")
     if way == client.RIPGREP and ripgrep is None:
         return None
@@ -221,7 +221,7 @@ def _print_seconds(greps: list[Grep], results: Mapping[str, Rows]) -> None:
 
 
 def _print_costs(results: Mapping[str, Rows]) -> None:
-    """Print what reading every file costs the other ways."""
+    """Print the requests and bytes with which the other ways read every file."""
     print(f"\n{head_line('one grep of the tree', 'requests', 'MB')}")
     for way, (first, *_) in results.items():
         if way != OURS:

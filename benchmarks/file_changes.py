@@ -1,4 +1,4 @@
-"""Count the code that one call runs through: `python -m benchmarks file_changes`.
+"""Count the functions and files that one call runs through: `python -m benchmarks file_changes`.
 
 A profile hook gets each call and return on the calling thread. It counts the calls of functions of this project, these
 functions (a comprehension belongs to the function around it), their files, and the changes of file from one event to
@@ -76,10 +76,10 @@ def main(arguments: argparse.Namespace) -> int:
     print(head_line("call", "calls", "functions", "files", "changes of file"))
     keys = patch.dict(os.environ, KEYS)  # restored afterwards: tests call this in their own process
     with keys, tempfile.TemporaryDirectory() as folder, S3StandIn(folder) as server:
-        for name, prepared in _calls(Path(folder), server).items():
+        for name, prepare in _calls(Path(folder), server).items():
             rounds = []
             for _ in range(arguments.rounds + 1):
-                with prepared() as call, Trace() as trace:
+                with prepare() as call, Trace() as trace:
                     call()
                 rounds.append(trace.figures)
             print(row_line(name, *min(rounds[1:])), flush=True)  # the first imports modules
@@ -87,31 +87,31 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _calls(folder: Path, server: S3StandIn) -> dict[str, Callable[[], AbstractContextManager[Call]]]:
-    """By name, a context manager that prepares one call."""
+    """For each name in the table, a context manager that prepares and yields one call."""
     random = Random(1)
     lines = [f"{number:08} {random.randbytes(45).hex()}\n" for number in range(LINES)]
     lines[LINES * 3 // 4] = NEEDLE + "\n"
     publish("".join(lines), str(folder / "text"))
 
     @contextmanager
-    def opened(read: Callable[[Monocontext], object]) -> Iterator[Call]:
+    def reading(read: Callable[[Monocontext], object]) -> Iterator[Call]:
         with Monocontext.open(server.url("text"), endpoint=server.endpoint) as context:
             yield partial(read, context)
 
     @contextmanager
-    def to_open() -> Iterator[Call]:
+    def opening() -> Iterator[Call]:
         url, endpoint, texts = server.url("text"), server.endpoint, list[Monocontext]()
         yield lambda: texts.append(Monocontext.open(url, endpoint=endpoint))
         texts[0].close()
 
     @contextmanager
-    def turn() -> Iterator[Call]:
+    def asking() -> Iterator[Call]:
         reply = '```repl\nFINAL(llm_query("what is it?"))\n```'
         with RLM(lm=ScriptedLM(lambda _: reply), sub_lm=ScriptedLM(lambda _: "it"), runner="local") as model:
             yield lambda: model.completion("what?", "text")
 
     @contextmanager
-    def changed_file() -> Iterator[Call]:
+    def syncing() -> Iterator[Call]:
         source = folder / "source"
         source.mkdir(exist_ok=True)
         for number in range(FILES):
@@ -122,9 +122,9 @@ def _calls(folder: Path, server: S3StandIn) -> dict[str, Callable[[], AbstractCo
         yield lambda: sync([str(source)], url)
 
     return {
-        "open over S3": to_open,
-        "cold slice over S3": lambda: opened(lambda context: context[1_000_000:1_000_100]),
-        "cold `in` over S3": lambda: opened(lambda context: NEEDLE in context),
-        "question of one turn: one cell, one sub-call": turn,
-        f"sync of {FILES} files, one of them changed": changed_file,
+        "open over S3": opening,
+        "cold slice over S3": lambda: reading(lambda context: context[1_000_000:1_000_100]),
+        "cold `in` over S3": lambda: reading(lambda context: NEEDLE in context),
+        "question of one turn: one cell, one sub-call": asking,
+        f"sync of {FILES} files, one of them changed": syncing,
     }

@@ -19,7 +19,7 @@ BUCKET, TEXT = "bucket", "text"
 WINDOW = 2000
 
 
-def monocontext(key: str, needle: str) -> str:
+def by_monocontext(key: str, needle: str) -> str:
     from monocontext import Monocontext
 
     with Monocontext.open(f"s3://{BUCKET}/{key}") as context:
@@ -27,8 +27,8 @@ def monocontext(key: str, needle: str) -> str:
         return str(context[offset - WINDOW : offset + WINDOW])
 
 
-def whole(key: str, needle: str) -> str:
-    """By the cheapest client possible: one unsigned GET by the standard library."""
+def by_whole_get(key: str, needle: str) -> str:
+    """Find the needle with the cheapest client: one unsigned GET of the standard library."""
     from http.client import HTTPConnection
 
     connection = HTTPConnection(os.environ["AWS_ENDPOINT_URL_S3"].split("//")[1])
@@ -38,7 +38,7 @@ def whole(key: str, needle: str) -> str:
     return text[offset - WINDOW : offset + WINDOW]
 
 
-WAYS = {"monocontext": monocontext, "GET whole, http.client": whole}
+WAYS = {"monocontext": by_monocontext, "GET whole, http.client": by_whole_get}
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Measure growth: ten thousand appends of 1 KB, and 100 TB of text on a virtual clock, each row with its limit.
+"""Measure ten thousand appends of 1 KB, and reads of 100 TB of text on a virtual clock; each row has a limit.
 
 At 100 TB the real engine sends the requests. Each takes 30 ms, plus its bytes at the 600 MB/s of its machine.
 """
@@ -15,7 +15,6 @@ from random import Random
 
 from benchmarks.options import Commands, head_line, row_line
 from monocontext import Monocontext
-from monocontext.format.manifest import Manifest
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.testing import CountingStore
 from monocontext.writing.publish import append, publish
@@ -24,7 +23,15 @@ from tests.virtual import VirtualStore, virtual_context
 
 APPENDS = 10_000
 PIECE_BYTES = 1024
-EDGE = 100  # the last appends, whose median time is compared with that of as many after the 10th
+COMPARED = 100  # the last appends, whose median time is compared with that of as many after the 10th
+
+TERABYTES = 100
+LINE = "2026-11-22T02:19:24.117Z INFO  worker-07 request served status=200 bytes=5120 duration=17ms path=/api/items\n"
+FRAME = LINE * ((256 << 10) // len(LINE))
+NEEDLE = "3f0c1d4e-7a52-4b8e-9c61-0d2f5b7a9e13"
+ROUND_TRIP_SECONDS = 0.030
+BYTES_PER_SECOND = 600e6
+GET_DOLLARS = 0.4e-6  # the price of S3 within its region, where traffic costs nothing
 
 
 def add(commands: Commands) -> None:
@@ -59,61 +66,43 @@ class Row:
 def append_rows() -> Iterator[Row]:
     """Measure many appends, and a reader of their text."""
     name = uuid.uuid4().hex
-    store = CountingStore(MemoryStore(name, "context"))
-    seconds = list[float]()
-    for root, spent in _append(store, APPENDS):
-        seconds.append(spent)
-        text_bytes, characters = root.text_bytes, root.characters
+    store, dice, seconds = CountingStore(MemoryStore(name, "context")), Random(1), list[float]()
+    words = ["".join(dice.choices("abcdefghijklmnopqrstuvwxyz", k=dice.randrange(2, 10))) for _ in range(5000)]
+    root = publish(_piece(dice, words), store)
+    for _ in range(APPENDS):
+        piece = _piece(dice, words)
+        began = time.process_time()
+        root = append(piece, store)
+        seconds.append(time.process_time() - began)
+        store.reset()
     yield from _time_rows(seconds)
-    stored = sum(info.size_bytes for info in store.list())
-    measured = f"{stored / text_bytes:.1f} x text of {text_bytes / 1e6:.1f} MB"
-    yield Row("stored, all generations", "40 x", measured, stored <= 40 * text_bytes)
+    stored_bytes = sum(info.size_bytes for info in store.list())
+    measured = f"{stored_bytes / root.text_bytes:.1f} x text of {root.text_bytes / 1e6:.1f} MB"
+    yield Row("stored, all generations", "40 x", measured, stored_bytes <= 40 * root.text_bytes)
     store.reset()
     with Monocontext.open(store, cache_bytes=0) as context:
         opened = len(store.log)
         yield Row("open", "1 GET", f"{opened}", opened == 1)
-        is_whole = sum(len(piece) for piece in context.chunks()) == characters
+        is_whole = sum(len(piece) for piece in context.chunks()) == root.characters
         gets = len(store.log) - opened
         yield Row("a scan", "60 GETs", f"{gets}", gets <= 60 and is_whole)
     forget(name)
 
 
 def _time_rows(seconds: list[float]) -> Iterator[Row]:
-    tenth, last = statistics.median(seconds[10 : 10 + EDGE]), statistics.median(seconds[-EDGE:])
-    measured = f"{last / tenth:.1f} x ({last * 1e3:.2f} ms)"
-    yield Row("processor time of the last append", "3 x the 10th", measured, last <= 3 * tenth)
+    early, late = statistics.median(seconds[10 : 10 + COMPARED]), statistics.median(seconds[-COMPARED:])
+    measured = f"{late / early:.1f} x ({late * 1e3:.2f} ms)"
+    yield Row("processor time of the last append", "3 x the 10th", measured, late <= 3 * early)
     ordered, growth = sorted(seconds), sum(seconds[-1000:]) / sum(seconds[1000:2000])
     slowest = f"99 % within {ordered[-len(ordered) // 100] * 1e3:.1f} ms, slowest {ordered[-1] * 1e3:.0f} ms"
     yield Row("all appends", "last 1,000 <= 2 x the second", f"{growth:.1f} x; {slowest}", growth <= 2)
 
 
-def _append(store: CountingStore, count: int) -> Iterator[tuple[Manifest, float]]:
-    """Publish a piece of random words, then append `count` more; yields the root and the processor time of each."""
-    random = Random(1)
-    words = ["".join(random.choices("abcdefghijklmnopqrstuvwxyz", k=random.randrange(2, 10))) for _ in range(5000)]
-    publish(_piece(random, words), store)
-    for _ in range(count):
-        piece = _piece(random, words)
-        began = time.process_time()
-        root = append(piece, store)
-        yield root, time.process_time() - began
-        store.reset()
-
-
-def _piece(random: Random, words: list[str]) -> str:
+def _piece(dice: Random, words: list[str]) -> str:
     piece = ""
     while len(piece) < PIECE_BYTES:
-        piece += random.choice(words) + " "
+        piece += dice.choice(words) + " "
     return piece[: PIECE_BYTES - 1] + "\n"
-
-
-TERABYTES = 100
-LINE = "2026-11-22T02:19:24.117Z INFO  worker-07 request served status=200 bytes=5120 duration=17ms path=/api/items\n"
-FRAME = LINE * ((256 << 10) // len(LINE))
-NEEDLE = "3f0c1d4e-7a52-4b8e-9c61-0d2f5b7a9e13"
-ROUND_TRIP_SECONDS = 0.030
-BYTES_PER_SECOND = 600e6
-GET_DOLLARS = 0.4e-6  # the price of S3 within its region, where traffic costs nothing
 
 
 def text_of(terabytes: float) -> tuple[VirtualStore, list[int]]:

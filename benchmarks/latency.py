@@ -1,4 +1,4 @@
-"""Print the table of the note that this project was created from: one slice of 50,000 lines over S3, read in five ways.
+"""Print the table of the note that began this project: one slice of 50,000 lines over S3, read in five ways.
 
 The server is the stand-in: 150 ms to the first byte of each GET, and 90 MB/s a connection.
 """
@@ -28,7 +28,7 @@ LINE_BYTES = 100
 SEGMENT_BYTES = LINES * LINE_BYTES
 _ONE_BY_ONE = "one after another"
 _CONTEXT_NAMES = {"parallel": "segments", "bigger segments": "bigger", "one object with byte ranges": "object"}
-_WHOLE = itemgetter(slice(None))
+_take_all = itemgetter(slice(None))
 Row = tuple[float, int, int]  # seconds, GETs and bytes of one read of the text
 EXPECTED = {_ONE_BY_ONE: 7.5, "parallel": 0.3, "bigger segments": 0.15, "one object with byte ranges": 0.1}
 """The seconds that the note expected. After a preload, or warm, it expected none."""
@@ -61,9 +61,9 @@ def run(rounds: int, latency: str = "const_150") -> dict[str, list[Row]]:
             results[_ONE_BY_ONE].append(_measure(partial(_read_one_by_one, client), text, server))
             for way, name in _CONTEXT_NAMES.items():
                 with Monocontext.open(server.url(name), endpoint=server.endpoint, prefetch="off") as context:
-                    results[way].append(_measure(partial(_WHOLE, context), text, server))
+                    results[way].append(_measure(partial(_take_all, context), text, server))
             with Monocontext.open(server.url("segments"), endpoint=server.endpoint, preload=True) as context:
-                results["preload and warm"].append(_measure(partial(_WHOLE, context), text, server))
+                results["preload and warm"].append(_measure(partial(_take_all, context), text, server))
     return dict(results)
 
 
@@ -90,5 +90,5 @@ def _measure(read: Callable[[], object], text: str, server: S3StandIn) -> Row:
     slice_read = str(read())
     seconds = time.perf_counter() - began
     if slice_read != text:
-        raise AssertionError("a read returned another text than the published one")
+        raise AssertionError("a read returned a text that differs from the published one")
     return seconds, server.counts["GET"], server.bytes_sent

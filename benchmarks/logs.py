@@ -93,7 +93,7 @@ def make_logs(size_bytes: int, seed: int) -> Iterator[bytes]:
 
 
 def make_incident(size_bytes: int, share: float) -> bytes:
-    """A log of this size with one more line, which holds NEEDLE, after a share of it from 0 to 1."""
+    """A log of this size, and one more line with NEEDLE after `share` of it, which is from 0 to 1."""
     data = b"".join(make_logs(size_bytes, _INCIDENT_SEED))
     offset = data.index(b"\n", int(share * size_bytes)) + 1
     return data[:offset] + f"2026-03-01T12:00:00 ERROR {NEEDLE}\n".encode() + data[offset:]

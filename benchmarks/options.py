@@ -25,7 +25,7 @@ def amount(text: str) -> int:
 
 
 def at_least_1(text: str) -> int:
-    """A whole number from 1 on, such as one of rounds. Raises `ValueError` or `ArgumentTypeError`."""
+    """Parse a whole number that is at least 1. Raises `ValueError` or `ArgumentTypeError`."""
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1, not {number}")
@@ -43,7 +43,7 @@ def head_line(*names: str) -> str:
 
 
 def row_line(*cells: object) -> str:
-    """One row of a table."""
+    """One row of a table in Markdown."""
     return f"| {' | '.join(map(str, cells))} |"
 
 

@@ -22,7 +22,7 @@ def peers_folder() -> Path:
 def in_turns(
     ways: Iterable[str], rounds: int, measure: Callable[[str], dict[str, Any] | None]
 ) -> dict[str, list[dict[str, Any]]]:
-    """The result of `measure` for each way in each round. Each round goes through all ways, so all meet the same load.
+    """The results of `measure` by way, one for each round. Each round goes through all ways, so all meet the same load.
 
     A way for which `measure` returns `None` is not installed: it is named once and left out.
     """
@@ -41,7 +41,7 @@ def in_turns(
 def run_client(script: str, *words: object, endpoint: str, **environment: str) -> dict[str, Any] | None:
     """The JSON that a script prints, run in this Python or else in that of the peers; `None` if both lack a package.
 
-    It gets the keys and endpoint of the stand-in, and none of our AWS settings. Raises `AssertionError` if it fails.
+    The script gets the stand-in's keys and endpoint, and no other AWS settings. Raises `AssertionError` if it fails.
     """
     kept = {k: v for k, v in os.environ.items() if not k.startswith("AWS_") and not k.lower().endswith("_proxy")}
     kept |= KEYS | environment | {"AWS_ENDPOINT_URL_S3": endpoint, "AWS_DEFAULT_REGION": "us-east-1"}

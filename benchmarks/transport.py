@@ -1,6 +1,6 @@
 """Measure the CPU time that one GET costs a client: our transport, boto3 and obstore, against one server.
 
-Each client runs in a process of its own; the clients take turns, and the table shows medians. obstore may be left out.
+Each client runs in a process of its own; the clients take turns, and the table shows medians. obstore is optional.
 """
 
 from __future__ import annotations

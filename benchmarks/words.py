@@ -28,10 +28,10 @@ from monocontext.text.search.passages import Passage
 from monocontext.text.search.terms import STOP_WORDS
 
 BEST = 10  # the passages of a search whose recall is measured
-SHARE = 0.05  # the most that a search may read, as a share of the stored bytes without filters
+BUDGET_SHARE = 0.05  # the most that a search may read, as a share of the stored bytes without filters
 _SEED = 3
 _STRETCH_CHARACTERS = 400  # the words of a query come from one stretch of this length
-_SAME = 1e-9  # scores that differ by less are equal
+_SCORE_TOLERANCE = 1e-9  # scores that differ by less are equal
 
 
 def add(commands: Commands) -> None:
@@ -55,39 +55,47 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _publish(path: Path, folder: Path, *, filters: bool) -> float:
+    """Publish a text into a folder. Returns the seconds of processor time."""
+    began = time.process_time()
+    with path.open("rb") as file:
+        publish(iter(lambda: file.read(1 << 20), b""), folder, filters=filters)
+    return time.process_time() - began
+
+
+def _stored_bytes(folder: Path) -> int:
+    return sum(info.size_bytes for info in LocalStore(folder).list())
+
+
 def _measure(path: Path, queries: list[str], folder: Path) -> None:
     """Publish a text into a folder with and without filters, ask the queries, and print a table."""
-    sizes, seconds = {}, {}  # by whether the text has filters
-    publish("first line\n" * (1 << 18), folder / "first")  # imports count for neither
-    for has_filters in (False, True):
-        began = time.process_time()
-        with path.open("rb") as file:
-            publish(iter(lambda: file.read(1 << 20), b""), folder / str(has_filters), filters=has_filters)
-        seconds[has_filters] = time.process_time() - began
-        sizes[has_filters] = sum(info.size_bytes for info in LocalStore(folder / str(has_filters)).list())
+    plain, filtered = folder / "plain", folder / "filtered"
+    publish("first line\n" * (1 << 18), folder / "first")  # so that neither is charged for imports
+    plain_seconds = _publish(path, plain, filters=False)
+    filtered_seconds = _publish(path, filtered, filters=True)
     print(head_line("what", "measured"))
-    print(row_line("CPU to build", f"{seconds[True] - seconds[False]:.1f} s"))
-    print(row_line("bytes added", f"{sizes[True] - sizes[False]:,}"), flush=True)
-    with Monocontext.open(folder / "True") as context:
+    print(row_line("CPU to build", f"{filtered_seconds - plain_seconds:.1f} s"))
+    print(row_line("bytes added", f"{_stored_bytes(filtered) - _stored_bytes(plain):,}"), flush=True)
+    with Monocontext.open(filtered) as context:
         best = [context.search(query, k=BEST, max_bytes=1 << 60) for query in queries]
-    budget_bytes = int(SHARE * path.stat().st_size)
     results = [
-        _search_within_share(folder / "True", budget_bytes, sizes[False], query, passages)
+        _search_within_share(filtered, _stored_bytes(plain), path.stat().st_size, query, passages)
         for query, passages in zip(queries, best, strict=True)
     ]
-    recalls, spent = zip(*results, strict=True)
-    print(row_line(f"recall of them within {SHARE:.0%} of the stored bytes", f"{statistics.mean(recalls):.3f}"))
-    print(row_line("CPU of such a query, cold", f"{1000 * statistics.mean(spent):.1f} ms"), flush=True)
+    recalls, seconds = zip(*results, strict=True)
+    print(row_line(f"recall of them within {BUDGET_SHARE:.0%} of the stored bytes", f"{statistics.mean(recalls):.3f}"))
+    print(row_line("CPU of such a query, cold", f"{1000 * statistics.mean(seconds):.1f} ms"), flush=True)
 
 
 def _search_within_share(
-    folder: Path, budget_bytes: int, stored_bytes: int, query: str, best: Sequence[Passage]
+    folder: Path, stored_bytes: int, text_bytes: int, query: str, best: Sequence[Passage]
 ) -> tuple[float, float]:
-    """The recall and seconds of a search that reads at most `SHARE` of the stored bytes.
+    """The recall and seconds of a search that reads at most `BUDGET_SHARE` of the stored bytes.
 
-    A search that reads more is repeated with a smaller budget. Where the filters alone are more than `SHARE`, the
+    A search that reads more is repeated with a smaller budget. If the filters alone are more than `BUDGET_SHARE`, the
     budget becomes 0, and the search finds nothing. `best`: the passages of a search without a budget.
     """
+    budget_bytes = int(BUDGET_SHARE * text_bytes)  # a first guess: `max_bytes` counts text, and stored bytes are fewer
     while True:
         store = CountingStore(LocalStore(folder))
         with Monocontext.open(store) as context:
@@ -95,13 +103,13 @@ def _search_within_share(
             passages = context.search(query, k=BEST, max_bytes=budget_bytes)
             seconds = time.process_time() - began
         share = store.bytes_read / stored_bytes
-        if share <= SHARE or budget_bytes == 0:
+        if share <= BUDGET_SHARE or budget_bytes == 0:
             break
-        budget_bytes = max(0, min(int(budget_bytes * SHARE / share), budget_bytes - RAW_FRAME_BYTES))
+        budget_bytes = max(0, min(int(budget_bytes * BUDGET_SHARE / share), budget_bytes - RAW_FRAME_BYTES))
     if not best:
         return 1.0, seconds
     # Passages with equal scores are interchangeable.
-    return sum(passage.score >= best[-1].score - _SAME for passage in passages) / len(best), seconds
+    return sum(passage.score >= best[-1].score - _SCORE_TOLERANCE for passage in passages) / len(best), seconds
 
 
 def _queries(path: Path, name: str, count: int) -> list[str]:

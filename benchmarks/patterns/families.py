@@ -1,4 +1,4 @@
-"""Ten families of programs, after the runs that models make most.
+"""Define ten families of programs, modelled on the most common runs of models.
 
 Each has a function that makes its text, and a `Conversation`, which plays the model: a generator that yields the code
 of a turn, receives what that code printed, and returns the answer. `FAMILIES`, at the end, says what each one does.
@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from benchmarks.patterns.program import Conversation, Program, numbers
-from benchmarks.patterns.texts import RECORD_BYTES, WIDTH, Text, count_in, day_of, planted_text, text_of
+from benchmarks.patterns.records import RECORD_BYTES, day_of
+from benchmarks.patterns.texts import WIDTH, Text, count_in, planted_text, text_of
 
 CHUNKS, CHUNK_CHARACTERS = 40, 400_000  # read by the linear scan
 MAP_CHUNKS, MAP_CHUNK_CHARACTERS = 200, 200_000  # read by the map-reduce
@@ -100,7 +101,7 @@ def _read_words(prompt: str) -> str:
 
 
 def _with_code_words(frames: int, wanted: int, size: int, places: Sequence[float]) -> Text:
-    """A text with three code words, each in the line at its share of the characters that the chunks cover."""
+    """A text with three code words, each in a line at its share of the characters that the chunks cover."""
     text = text_of("prose", frames)
     count = _chunk_count(text, wanted, size)
     for number, (share, word) in enumerate(zip(places, _CODE_WORDS, strict=True)):
@@ -173,12 +174,12 @@ def _multi_hop(text: Text) -> Conversation:
         printed = yield f"at = context.find('record of {term}')\nprint(at)\n"
         offset = numbers(printed)[0]
         printed = yield f"print(context[{max(0, offset - 500)}:{offset + 1200}])\n"
-        said = re.search(r"all is known: (?:see ([\w ]+?)|the sum was (\d+)) !", printed)
-        if said is None:
+        match = re.search(r"all is known: (?:see ([\w ]+?)|the sum was (\d+)) !", printed)
+        if match is None:
             return NOT_FOUND
-        if said[2]:
-            return said[2]
-        term = said[1]
+        if match[2]:
+            return match[2]
+        term = match[1]
 
 
 def _tail_text(frames: int) -> Text:
@@ -193,10 +194,10 @@ def _tail_text(frames: int) -> Text:
 def _tail_first(text: Text) -> Conversation:
     yield "print(len(context))\nprint(context[-3000:])\n"
     printed = yield "print(context[-8000:-3000])\nprint(context[-13000:-8000])\n"
-    said = re.search(r"giving up on (txn=\w+)", printed)
-    if said is None:
+    failed = re.search(r"giving up on (txn=\w+)", printed)
+    if failed is None:
         return NOT_FOUND
-    printed = yield f"at = context.find('{said[1]}')\nprint(at)\nprint(context[max(0, at - 800):at + 800])\n"
+    printed = yield f"at = context.find('{failed[1]}')\nprint(at)\nprint(context[max(0, at - 800):at + 800])\n"
     result = re.search(r"disk (\w+) failed", printed)
     return result[1] if result else NOT_FOUND
 

@@ -1,4 +1,4 @@
-"""Programs that fit no single family: code, Chinese, a memory of sessions, misuse, summaries of both ends."""
+"""Define programs that fit no single family: over code, Chinese, and sessions, with misuse, zooms and several scans."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ _sessions_text = planted_text("prose", "17 maroon", *_SESSION_LINES)
 
 
 def _sessions(text: Text) -> Conversation:
-    """Reads backwards to the session in which a fact last changed: number 17, where the colour becomes maroon."""
+    """Reads backwards to the session in which a fact last changed: number 17, whose colour is the first maroon."""
     yield "print(len(context))\nprint(context[-4000:])\n"
     printed = yield _LIST_SESSIONS
     sessions = re.findall(r"Session (\d+) begins; the favourite colour is (\w+)", printed)
@@ -141,7 +141,7 @@ _zoom_text = planted_text("code", "24")
 
 
 def _literal_zooms(text: Text) -> Conversation:
-    """Two zooms a turn to literal addresses, then eight of them again."""
+    """Reads at two literal addresses in each turn, then at eight of them again."""
     yield "print(len(context))\n"
     dice, places, seen = Random(11), [], 0
     for _ in range(12):
@@ -172,7 +172,7 @@ def _scans_text(frames: int) -> Text:
 
 
 def _interleave(text: Text) -> Conversation:
-    """Eight scans in turns, through a cache that is too small to read far ahead for all of them."""
+    """Makes eight scans in turns, through a cache that is too small to read far ahead for all of them."""
     yield _HEAD
     printed = yield _SCAN_IN_TURNS.format(scans=SCANS, steps=STEPS, step=_step(text))
     return printed.strip()[2:-2]  # the printed list is ['Corduroy']

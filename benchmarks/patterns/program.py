@@ -1,4 +1,4 @@
-"""A program: a text, and a conversation whose turns are code over `context`, with the answer that it must find."""
+"""Define a program: a text, and a conversation whose turns are code over `context`, with the answer to find."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
-from benchmarks.patterns.texts import Text, ordered_context
+from benchmarks.patterns.records import ordered_context
+from benchmarks.patterns.texts import Text
 from tests.virtual import VirtualStore
 
 Conversation = Generator[str, str, str]  # yields the code of a turn, receives its printed output, returns the answer

@@ -1,27 +1,16 @@
 """Make texts of any size: one frame of filler, repeated, with planted lines at chosen places.
 
 All lines have the same number of characters, so a planted line replaces a whole one, and all frames are equally long.
-
-`ordered_context` makes a sorted text for bisection: records of fixed width, each of which ends with a line that holds
-its day. Records differ in that line only, so a checksum extends the one of the common part by one line. A text of 4
-million records (1 TB) takes seconds to make; bytes are computed when they are read.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache
 from random import Random
 
-import google_crc32c
-
-from monocontext.format.codec import describe
-from monocontext.format.index import FRAMES_PER_PAGE, FrameRun, encode_page, page_ref
-from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
-from monocontext.format.refs import PageRef
-from tests.virtual import VirtualStore, virtual_context
+from tests.virtual import VirtualStore, virtual_context  # the tests simulate such texts too
 
 FRAME_BYTES = 256 << 10
 WIDTH = 128  # characters of a line, its newline included; a typical log line is as long
@@ -33,9 +22,9 @@ class Text:
     """A text that can be planted with lines, then stored."""
 
     frames: int
-    filler: str
+    filler: str  # the text of each frame without planted lines
     width: int = WIDTH
-    planted: dict[int, str] = field(default_factory=dict)
+    planted: dict[int, str] = field(default_factory=dict)  # the texts of frames with planted lines, by number
     truth: str = ""  # the answer that a program over this text must find
     _store: VirtualStore | None = field(default=None, repr=False)  # kept, since a terabyte takes a minute
 
@@ -43,10 +32,10 @@ class Text:
     def characters(self) -> int:
         return self.frames * len(self.filler)
 
-    def plant(self, place: float, *lines: str) -> None:
-        """Replace the lines from `place` on, a fraction of the text from 0 to 1, with `lines`."""
+    def plant(self, share: float, *lines: str) -> None:
+        """Replace the lines from `share` of the text on, a fraction from 0 to 1, with `lines`."""
         self._store = None
-        start = int(place * (self.characters - 1)) // self.width * self.width
+        start = int(share * (self.characters - 1)) // self.width * self.width
         for number, line in enumerate(lines):
             self._overwrite(start + number * self.width, line)
 
@@ -75,8 +64,8 @@ def planted_text(kind: str, truth: str, *lines: tuple[float, str]) -> Callable[[
 
     def make(frames: int) -> Text:
         text = text_of(kind, frames)
-        for place, line in lines:
-            text.plant(place, line)
+        for share, line in lines:
+            text.plant(share, line)
         text.truth = truth
         return text
 
@@ -85,7 +74,7 @@ def planted_text(kind: str, truth: str, *lines: tuple[float, str]) -> Callable[[
 
 @cache
 def filler(kind: str) -> str:
-    """One frame of a kind of text; the same in every run."""
+    """One frame of `logs`, `prose`, `code` or `cjk`; the same in every run."""
     dice = Random(f"filler {kind}")
     width = CJK_WIDTH if kind == "cjk" else WIDTH
     row_bytes = (width - 1) * 3 + 1 if kind == "cjk" else width
@@ -129,59 +118,3 @@ def count_in(text: Text, needle: str) -> int:
     """The number of occurrences of a needle, provided that none crosses two frames."""
     plain = text.filler.count(needle)
     return plain * text.frames + sum(piece.count(needle) - plain for piece in text.planted.values())
-
-
-RECORDS_PER_SEGMENT = 64
-_BODY = filler("logs")[:-WIDTH].encode()
-RECORD_BYTES = len(_BODY) + WIDTH
-
-
-def last_line(number: int) -> bytes:
-    """The line that ends record `number`: days go up by one to three a record."""
-    return f"== end of day {day_of(number):012d} == record {number:012d} ==".ljust(WIDTH - 1).encode() + b"\n"
-
-
-def day_of(number: int) -> int:
-    """The day of a record. Knuth's multiplicative hash tosses a coin for each record, whatever was asked before."""
-    return 2 * number + (number * 2654435761 >> 7) % 2
-
-
-@lru_cache(maxsize=1)
-def ordered_context(records: int) -> VirtualStore:
-    """A store with a context of `records` records, each a frame."""
-    common = int(google_crc32c.value(_BODY))
-    shape = describe(_BODY + last_line(0), _BODY + last_line(0))
-    objects: dict[str, tuple[int, Callable[[int, int], bytes]]] = {}
-    pages: list[PageRef] = []
-    for first in range(0, records, FRAMES_PER_PAGE):
-        numbers = range(first, min(first + FRAMES_PER_PAGE, records))
-        rows = [shape._replace(crc32c=google_crc32c.extend(common, last_line(number))) for number in numbers]
-        runs = []
-        for start in range(numbers.start, numbers.stop, RECORDS_PER_SEGMENT):
-            count = min(RECORDS_PER_SEGMENT, numbers.stop - start)
-            digest = hashlib.sha256(f"records {start} {count}".encode()).hexdigest()
-            key = f"segments/{digest[:32]}.seg"
-            objects[key] = (count * RECORD_BYTES, _reading(start))
-            runs.append(FrameRun(key, 0, count, "raw"))
-        data = encode_page(runs, rows)
-        ref = page_ref(data, rows, pages[-1] if pages else None)
-        objects[ref.key] = (len(data), lambda low, high, data=data: data[low:high])  # type: ignore[misc]
-        pages.append(ref)
-    root = Manifest(
-        generation=1, write_id="virtual", created="2026-01-01T00:00:00+00:00", pages=tuple(pages), final_newline=True,
-        stored_bytes=pages[-1].bytes, codec="raw",
-    ).to_bytes()  # fmt: skip
-    for key in (ROOT_KEY, generation_key(1)):
-        objects[key] = (len(root), lambda low, high: root[low:high])
-    return VirtualStore(objects)
-
-
-def _reading(first: int) -> Callable[[int, int], bytes]:
-    """A function that gives bytes of the segment that begins with record `first`."""
-
-    def read(start: int, stop: int) -> bytes:
-        low, high = start // RECORD_BYTES, -(-stop // RECORD_BYTES)
-        whole = b"".join(_BODY + last_line(first + number) for number in range(low, high))
-        return whole[start - low * RECORD_BYTES : stop - low * RECORD_BYTES]
-
-    return read

@@ -1,9 +1,9 @@
-"""The arms: ways to answer a question, each of which gives a `Run`."""
+"""Answer a question in one of several ways, the arms. Each gives a `Run`."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,7 @@ STR_BYTES = 200_000_000  # the largest text for that arm, which copies it to a s
 PASSAGES = 20
 SEARCHED_BYTES = 8 << 20  # the most for one search, best frames first: common words cost a second for each MB
 _ASK = "Text:\n\n{text}\n\nAnswer from the text alone, as short as you can, or say: unknown.\n\n{query}"
-_SHARE = 0.8  # the share of the window for the text; the rest is for the question and the answer
+_TEXT_SHARE = 0.8  # the share of the window for the text; the rest is for the question and the answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,10 @@ class Setting:
     text: str | None  # the text in memory, if an arm needs it
     window_tokens: int
 
-    def fitting(self) -> int:
+    @property
+    def text_characters(self) -> int:
         """The number of characters of text that fit into a prompt."""
-        return int(_SHARE * self.window_tokens * CHARACTERS_PER_TOKEN)
+        return int(_TEXT_SHARE * self.window_tokens * CHARACTERS_PER_TOKEN)
 
 
 def is_left_out(arm: str, size_bytes: int) -> bool:
@@ -61,7 +62,7 @@ def is_left_out(arm: str, size_bytes: int) -> bool:
 
 
 def answer(arm: str, question: Question, setting: Setting, dollars: float | None) -> Run:
-    """Ask one question on one arm, for at most `dollars`; a failure of the model is a result."""
+    """Ask one question on one arm, for at most `dollars`. A failure of the model is a result, not an exception."""
     began = time.monotonic()
     context = setting.context
     try:
@@ -71,8 +72,8 @@ def answer(arm: str, question: Question, setting: Setting, dollars: float | None
             case "rlm-str":
                 return _loop(question, setting.text, setting, dollars)
             case "prompt":
-                return _one_prompt(question, lambda: context.view(0, setting.fitting()), setting, dollars)
-            case _:
+                return _one_prompt(question, lambda: context.view(0, setting.text_characters), setting, dollars)
+            case _:  # "search"
                 return _one_prompt(question, lambda: _passages(question, setting), setting, dollars)
     except RLMError as exc:
         return Run(None, f"failed: {type(exc).__name__}: {exc}"[:300], seconds=time.monotonic() - began)
@@ -82,14 +83,12 @@ def _loop(question: Question, context: object, setting: Setting, dollars: float 
     with setting.make_rlm(dollars) as rlm:
         done = rlm.completion(question.query, context)
     read = setting.context.stats.bytes_fetched if context is setting.context else None
-    transcript = [{"reply": line["response"], "output": _output_of(line)} for line in done.trajectory[1:]]
+    transcript = []
+    for line in done.trajectory[1:]:
+        output = [[block["result"]["stdout"], block["result"]["stderr"]] for block in line["code_blocks"]]
+        transcript.append({"reply": line["response"], "output": output})
     tokens = done.usage.tokens
     return Run(done.answer, done.reason, done.iterations, tokens, done.cost, done.seconds, read, transcript)
-
-
-def _output_of(line: Mapping[str, Any]) -> list[list[str]]:
-    """The standard output and the standard error of each cell of a turn."""
-    return [[block["result"]["stdout"], block["result"]["stderr"]] for block in line["code_blocks"]]
 
 
 def _one_prompt(question: Question, make_text: Callable[[], object], setting: Setting, dollars: float | None) -> Run:
@@ -104,7 +103,7 @@ def _one_prompt(question: Question, make_text: Callable[[], object], setting: Se
 
 
 def _passages(question: Question, setting: Setting) -> str:
-    left_characters, kept = setting.fitting(), list[str]()
+    left_characters, kept = setting.text_characters, list[str]()
     for passage in setting.context.search(question.query, k=PASSAGES, max_bytes=SEARCHED_BYTES):
         left_characters -= len(passage.text)
         if left_characters < 0:

@@ -71,7 +71,10 @@ def _counting(number: int, count: int, dice: Random) -> Question:
     """Alternates: how many rows have a label, which user has the most rows."""
     name, label = _word(dice).lower(), dice.choice(_LABELS)
     rule: Rule = "number" if number % 2 else "count"
-    rows = [(_day(dice), dice.randint(100, 120), dice.choice(_LABELS)) for _ in range(ROWS)]
+    rows = []
+    for _ in range(ROWS):
+        day = f"2024-{dice.randint(1, 12):02d}-{dice.randint(1, 28):02d}"
+        rows.append((day, dice.randint(100, 120), dice.choice(_LABELS)))
     text = "".join(f"{name} || Date: {day} || User: {user} || Label: {said}\n" for day, user, said in rows)
     if rule == "number":
         query = f"Of the rows that begin with '{name} ||', which user has the most? Answer with the smallest of equals."
@@ -85,10 +88,6 @@ def _counting(number: int, count: int, dice: Random) -> Question:
     cells = f"import re\nrows = re.findall(r'{name} \\|\\| .*', context)\nprint(len(rows), rows[:2])", last_cell
     evidence = Planted(text, (number + 0.4) / count)
     return Question(f"counting-{number}", "counting", query, answer, rule, (evidence,), cells)
-
-
-def _day(dice: Random) -> str:
-    return f"2024-{dice.randint(1, 12):02d}-{dice.randint(1, 28):02d}"
 
 
 def _meaning(number: int, count: int, dice: Random) -> Question:
@@ -148,7 +147,7 @@ def make_oracle(questions: Sequence[Question]) -> ScriptedLM:
 
 
 def _answer_prompt(prompt: str, questions: Sequence[Question]) -> str:
-    """The reply to a single prompt, which is a message to classify, or a text with a question at its end."""
+    """The reply to a single prompt: a message to classify, or a text with a question at its end."""
     if prompt.startswith(CLASSIFY):
         message = prompt.removeprefix(CLASSIFY)
         return next((kind for kind, messages in MEANINGS.items() if message in messages), "unknown")

@@ -44,7 +44,7 @@ class Sources:
 
 
 def build(size_bytes: int, planted: Iterable[Planted], sources: Sources) -> Iterator[str]:
-    """Whole lines with the evidence in its place: at most `size_bytes` of UTF-8, unless the evidence alone is more."""
+    """Yield whole lines, and the evidence in its places: at most `size_bytes` of UTF-8, unless the evidence is more."""
     waiting = sorted(planted, key=lambda item: item.share)
     evidence_bytes = sum(len(item.text.encode()) for item in waiting)
     filler_bytes, written_bytes = max(size_bytes - evidence_bytes, 0), 0
@@ -57,7 +57,7 @@ def build(size_bytes: int, planted: Iterable[Planted], sources: Sources) -> Iter
 
 
 def _fill(filler_bytes: int, sources: Sources, evidence: set[str]) -> Iterator[str]:
-    """Blocks of whole lines: files in random order, then logs. Files that are evidence are left out."""
+    """Yield blocks of whole lines: files in random order, except those in `evidence`, then logs."""
     order, left_bytes = list(sources.paths), filler_bytes
     Random(_SEED).shuffle(order)
     files = (text for text in map(sources.document, order) if text not in evidence)

@@ -26,7 +26,7 @@ from rlm.calls.usage import cost_of
 from rlm.models.lm import LM, Reply
 
 ORACLE = "oracle"  # the name of the scripted model, which needs no key
-FREE = ("max_dollars", "arms", "sizes_bytes", "runner")  # what another plan in the same folder may change
+FREE_FIELDS = ("max_dollars", "arms", "sizes_bytes", "runner")  # what another plan in the same folder may change
 Row = dict[str, Any]  # a line of OUT/runs.jsonl: what was asked, and the fields of `arms.Run`
 
 
@@ -62,7 +62,7 @@ class Job(NamedTuple):
 def run(
     plan: Plan, out: Path, say: Callable[[str], object] = print, sources: Sources | None = None
 ) -> tuple[list[Row], int]:
-    """Make the runs that the folder `out` lacks. Returns the rows of all, and how many the cap on dollars left out.
+    """Make the runs that the folder `out` lacks. Returns all rows, and how many runs the cap on dollars left out.
 
     `sources`: what haystacks are made of. Raises `BadPlan`.
     """
@@ -102,7 +102,7 @@ def _jobs_to_do(plan: Plan, questions: Sequence[Question], rows: Sequence[Row]) 
 
 
 def _ask(plan: Plan, job: Job, location: Path, lm: LM, dollars: float | None) -> Row:
-    """The fields of a row: the question, its score and the run, which may cost at most `dollars`."""
+    """Ask the question of a job, for at most `dollars`. Returns the question, its score and the run, for a row."""
 
     def make_rlm(dollars: float | None) -> RLM:
         return RLM(lm=lm, max_dollars=dollars, max_iterations=plan.max_iterations, runner=plan.runner)
@@ -180,7 +180,7 @@ def _open(plan: Plan, out: Path) -> list[Row]:
     os.truncate(path, whole_bytes)  # in place, so that a kill loses no run
     about, *rows = map(json.loads, data[:whole_bytes].splitlines())
     theirs = about["plan"]
-    if differing := [name for name in ours if name not in FREE and ours[name] != theirs.get(name)]:
+    if differing := [name for name in ours if name not in FREE_FIELDS and ours[name] != theirs.get(name)]:
         name = differing[0]
         raise BadPlan(f"{out} holds runs of another plan, whose {name} is {theirs.get(name)!r}: give another --out")
     return rows

@@ -24,8 +24,8 @@ THINK_MEDIAN_SECONDS = 3.5
 THINK_SIGMA = 0.65
 THINK_LEAST_SECONDS = 0.7
 SUB_CALL_SECONDS = 2.5
-BATCH = 20  # sub-calls at once
-BATCH_TIMES = 1.3  # the time of a batch of sub-calls, against that of one
+BATCH_CALLS = 20  # the sub-calls that run at once
+BATCH_FACTOR = 1.3  # the time of a batch of sub-calls, as a multiple of that of one
 TOKENS_PER_SECOND = 120.0
 TOKEN_CHARACTERS = 4
 CACHE_BYTES = 256 << 20
@@ -35,7 +35,6 @@ AFTER = (
     "# for another word, or read on around this place, and compare both before deciding.\ndone = False\n"
 )
 """The end of each reply: in published replies some 50 tokens of code follow a literal address."""
-FENCE = "```\n"
 
 
 @dataclass(slots=True)
@@ -101,13 +100,13 @@ class _Stage:
     def think(self, code: str) -> None:
         """Let the model write a reply: a silence, then tokens at an even pace."""
         seconds = max(THINK_LEAST_SECONDS, THINK_MEDIAN_SECONDS * math.exp(THINK_SIGMA * self._dice.gauss(0.0, 1.0)))
-        reply = PROSE_BEFORE + code + FENCE
+        reply = PROSE_BEFORE + code + "```\n"
         tokens = [reply[offset : offset + TOKEN_CHARACTERS] for offset in range(0, len(reply), TOKEN_CHARACTERS)]
-        writing = min(len(tokens) / TOKENS_PER_SECOND, 0.8 * seconds)
+        writing_seconds = min(len(tokens) / TOKENS_PER_SECOND, 0.8 * seconds)
         with self._context.thinking():
-            self._workers.pass_time(seconds - writing)
+            self._workers.pass_time(seconds - writing_seconds)
             for token in tokens:
-                self._workers.pass_time(writing / len(tokens))
+                self._workers.pass_time(writing_seconds / len(tokens))
                 self._context.hint(token)
 
     def run(self, code: str) -> str:
@@ -126,6 +125,6 @@ class _Stage:
         return self._program.answer(prompt)
 
     def _ask_all(self, prompts: list[str]) -> list[str]:
-        for _ in range(0, len(prompts), BATCH):
-            self._workers.pass_time(BATCH_TIMES * SUB_CALL_SECONDS)
+        for _ in range(0, len(prompts), BATCH_CALLS):
+            self._workers.pass_time(BATCH_FACTOR * SUB_CALL_SECONDS)
         return [self._program.answer(prompt) for prompt in prompts]

@@ -106,7 +106,7 @@ def _measure(program: Program, plan: Plan) -> list[Row]:
 
 
 def check_truth(program: Program, played: Played) -> Played:
-    """The run itself. Raises `AssertionError` for a wrong answer."""
+    """Returns `played`. Raises `AssertionError` if its answer is wrong."""
     if played.answer != played.truth:
         raise AssertionError(f"{program.name} gave the answer {played.answer!r}, expected {played.truth!r}")
     return played
@@ -143,7 +143,7 @@ def judge(rows: Iterable[Row]) -> list[Gate]:
 
 
 def _gates_of(program: Program, row: Row) -> Iterator[Gate]:
-    """The limits of a program, apart from that on its waiting against no reading ahead."""
+    """The gates of a program that need no run without reading ahead."""
     if program.most_amplification is not None:
         yield Gate(f"amplification of {program.name}", row.amplification, program.most_amplification)
     if program.most_misses is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
 from monocontext.engine.fetch.requests import FetchRequest
@@ -40,41 +41,39 @@ class LinkedWorkers(SimulatedWorkers):
         self._profile = profile(distance.profile)
         self._link = SimulatedLink(CONNECTION_BYTES_PER_SECOND, distance.link_bytes_per_second)
         self._seed = seed
-        self._pace = Pace(READ_TIMEOUT_SECONDS)
-        self._asked: Counter[tuple[str, int]] = Counter()
+        self._timeouts = Pace(READ_TIMEOUT_SECONDS)
+        self._gets_by_range: Counter[tuple[str, int]] = Counter()
         self.stalled_seconds = 0.0  # seconds that code waited for storage
 
     def submit(self, request: FetchRequest, job: Callable[[], None]) -> None:
         sent = self.clock.now()
-        place = request.object, request.start
-        first_byte_seconds, lost_seconds, attempts = self._draw_first_byte(place), 0.0, 0
+        start = request.object, request.start
+        first_byte_seconds, lost_seconds, attempts = self._draw_first_byte(start), 0.0, 0
         # A client that gets no byte within its timeout sends the GET again. Each attempt has a longer timeout; in the
         # attempt with the longest one, the client waits as long as it takes.
-        while (timeout := self._pace.timeout_after(attempts)) < min(first_byte_seconds, READ_TIMEOUT_SECONDS):
+        while (timeout := self._timeouts.timeout_after(attempts)) < min(first_byte_seconds, READ_TIMEOUT_SECONDS):
             lost_seconds += timeout
             attempts += 1
-            first_byte_seconds = self._draw_first_byte(place)
+            first_byte_seconds = self._draw_first_byte(start)
 
         def finish() -> None:
-            self._pace.add_first_byte(first_byte_seconds)
-            self._carry(request.stored_bytes, job, 0)
+            self._timeouts.add_first_byte(first_byte_seconds)
+            self._receive(request.stored_bytes, 0, job)
 
         self._at(sent + lost_seconds + first_byte_seconds, finish)
 
-    def _draw_first_byte(self, place: tuple[str, int]) -> float:
-        """The seconds to the first byte of the next GET of a place: an object and an offset in it."""
-        self._asked[place] += 1
-        return self._profile.seconds(Random(f"{self._seed} {place} {self._asked[place]}"))
+    def _draw_first_byte(self, start: tuple[str, int]) -> float:
+        """The seconds to the first byte of the next GET from `start`: an object and an offset in it."""
+        self._gets_by_range[start] += 1
+        return self._profile.seconds(Random(f"{self._seed} {start} {self._gets_by_range[start]}"))
 
-    def _carry(self, size: int, job: Callable[[], None], done: int) -> None:
-        """Receive the next piece of a body whose first `done` bytes have arrived."""
-        piece = min(PIECE_BYTES, size - done)
-        arrival = self._link.arrival(piece, self.clock.now())
-        done += piece
-        if done < size:
-            self._at(arrival, lambda: self._carry(size, job, done))
-        else:
-            self._at(arrival, job)
+    def _receive(self, body_bytes: int, arrived_bytes: int, job: Callable[[], None]) -> None:
+        """Receive the next piece of a body, then the rest of it; run `job` after the last piece."""
+        piece_bytes = min(PIECE_BYTES, body_bytes - arrived_bytes)
+        arrived_bytes += piece_bytes
+        receive_rest = partial(self._receive, body_bytes, arrived_bytes, job)
+        arrival_seconds = self._link.arrival(piece_bytes, self.clock.now())
+        self._at(arrival_seconds, job if arrived_bytes == body_bytes else receive_rest)
 
     def wait(self, request: FetchRequest) -> bool:
         began = self.clock.now()
@@ -92,8 +91,8 @@ class MeteredStore(WrappedStore):
 
     def __init__(self, store: Store, distance: Distance, clock: VirtualClock, seed: int) -> None:
         super().__init__(store)
-        self._distance = distance
         self._profile = profile(distance.profile)
+        self._bytes_per_second = min(CONNECTION_BYTES_PER_SECOND, distance.link_bytes_per_second)
         self._random = Random(f"roots {seed}")
         self._clock = clock
         self.bytes = 0
@@ -101,10 +100,7 @@ class MeteredStore(WrappedStore):
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
         blob = super().get(key, most_bytes=most_bytes)
-        self._clock.advance(
-            self._profile.seconds(self._random)
-            + len(blob.data) / min(CONNECTION_BYTES_PER_SECOND, self._distance.link_bytes_per_second)
-        )
+        self._clock.advance(self._profile.seconds(self._random) + len(blob.data) / self._bytes_per_second)
         return self._count(key, blob)
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:

@@ -1,1 +1,1 @@
-"""Real clients, real sockets, the clock on the wall: ratios within one run, on a machine that has other work."""
+"""Measure real clients on real sockets by the wall clock; other programs may run, so only ratios within a run count."""

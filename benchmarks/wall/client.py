@@ -1,4 +1,4 @@
-"""Measure one way of reading in a process of its own: `python client.py NAME SESSION | BYTES GETS THREADS`.
+"""Measure one way to read in a process of its own: `python client.py NAME SESSION | BYTES GETS THREADS`.
 
 It is run by path, so it also works in an environment without this project. It plays the session in the file SESSION
 (`peers.Session`), or sends GETS requests of BYTES each. It prints JSON: the seconds of waiting, the results of the
@@ -157,9 +157,9 @@ class Obstore(Way):
     def parts(self) -> Iterator[bytes]:
         starts = range(0, self.size_bytes, PART_BYTES)
         for first in range(0, len(starts), 16):
-            some = list(starts[first : first + 16])
-            ends = [min(start + PART_BYTES, self.size_bytes) for start in some]
-            yield from map(bytes, self._module.get_ranges(self._store, TEXT, starts=some, ends=ends))
+            wave = list(starts[first : first + 16])
+            ends = [min(start + PART_BYTES, self.size_bytes) for start in wave]
+            yield from map(bytes, self._module.get_ranges(self._store, TEXT, starts=wave, ends=ends))
 
 
 class Ours(Way):
@@ -181,12 +181,12 @@ class Ours(Way):
 
     def think(self, seconds: float, code: str) -> None:
         tokens = [code[start : start + TOKEN_CHARACTERS] for start in range(0, len(code), TOKEN_CHARACTERS)]
-        writing = min(len(tokens) / TOKENS_PER_SECOND, 0.8 * seconds)
+        writing_seconds = min(len(tokens) / TOKENS_PER_SECOND, 0.8 * seconds)
         with self._context.thinking():
-            time.sleep(seconds - writing)
+            time.sleep(seconds - writing_seconds)
             for token in [*tokens, "```\n"]:
                 self._context.hint(token)
-                time.sleep(writing / (len(tokens) + 1))
+                time.sleep(writing_seconds / (len(tokens) + 1))
 
 
 class OursOnDemand(Ours):
@@ -254,15 +254,15 @@ def play(name: str, size_bytes: int, turns: list[dict[str, Any]]) -> dict[str, A
     }
 
 
-def send_gets(name: str, length: int, count: int, threads: int) -> dict[str, Any]:
-    """Send GETs; returns the CPU seconds of one."""
+def send_gets(name: str, length_bytes: int, count: int, threads: int) -> dict[str, Any]:
+    """Send `count` GETs of `length_bytes` each. Returns the CPU seconds of one."""
     way = TRANSPORTS[name](OBJECT_BYTES)
-    starts = [i * 65_537 % (OBJECT_BYTES - length) for i in range(count)]
+    starts = [number * 65_537 % (OBJECT_BYTES - length_bytes) for number in range(count)]  # spread over the object
     with ThreadPoolExecutor(threads) as pool:
 
         def send(start: int) -> None:
-            if len(way.view(start, start + length)) != length:
-                raise AssertionError(f"{name}: a GET of {length:,} bytes returned another number of bytes")
+            if len(way.view(start, start + length_bytes)) != length_bytes:
+                raise AssertionError(f"{name}: a GET of {length_bytes:,} bytes returned another number of bytes")
 
         list(pool.map(send, starts[: 4 * threads]))
         began = time.process_time()

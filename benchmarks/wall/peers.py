@@ -109,7 +109,7 @@ def _make_server(plan: Plan, data: bytes) -> S3StandIn:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What a model does in a run, over a text of ASCII, in which a character is a byte."""
+    """The turns of a model over a text in ASCII, where a character is a byte."""
 
     turns: list[Turn]
     answers: list[int]  # the CRC-32 of each slice and the place that each search finds, in order

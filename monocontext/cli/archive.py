@@ -1,4 +1,4 @@
-"""The options of commands that use an archive of sessions, and how they find and open it."""
+"""Define the options of commands that use an archive of sessions, find its URL and open it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from monocontext.sessions.archive import Sessions
 ArchiveUrl = Annotated[str | None, Argument(metavar="[URL]", help="URL of the archive; by default MONOCONTEXT_URL.")]
 To = Annotated[str | None, Option("--to", "--url", help="URL of the archive, if not the last argument.")]
 ProjectName = Annotated[str | None, Option("--project", "-p", help="Only this project.")]
-OwnProject = Annotated[str | None, Option("--project", "-p", help="Its project; by default that of the repository.")]
+OwnProject = Annotated[str | None, Option("--project", "-p", help="The project; by default that of the repository.")]
 Patterns = Annotated[list[str] | None, Option(help="Regular expression that matches more secrets; repeatable.")]
 
 
 def archive_url(url: str | None, to: str | None = None) -> str:
-    """The URL of the archive, from the argument or from `--to`; by default that of MONOCONTEXT_URL."""
+    """The URL of the archive: `url`, `to` or else MONOCONTEXT_URL. Raises `MonocontextError` if there is none."""
     chosen = find_archive_url(url, to)
     if not chosen:
         raise MonocontextError("no archive: give its URL as the last argument, or in MONOCONTEXT_URL")
@@ -29,14 +29,14 @@ def archive_url(url: str | None, to: str | None = None) -> str:
 
 
 def find_archive_url(url: str | None, to: str | None) -> str | None:
-    """As `archive_url`, but None if no archive is named. Raises `MonocontextError` if it is named twice."""
+    """Like `archive_url`, but None if there is no URL. Raises `MonocontextError` if there are two."""
     if url and to:
-        raise MonocontextError(f"the archive is named twice, as {url!r} and as --to {to!r}: leave one out")
+        raise MonocontextError(f"the archive is named twice, as {url!r} and by --to or --url as {to!r}: leave one out")
     return url or to or os.environ.get("MONOCONTEXT_URL")
 
 
 @contextmanager
 def open_archive(url: str, s3: StoreOptions) -> Iterator[Sessions]:
-    """Open the archive at a URL, and close its store at the end of the block. Raises as `options_of`."""
+    """Open the archive at a URL for a `with` block. Raises `InvalidUrl` for a URL that no command can open."""
     with open_store_at(url, s3) as store:
         yield Sessions(store)

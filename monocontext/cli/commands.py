@@ -1,4 +1,4 @@
-"""The commands of `monocontext`, by section: the module of each, what it does, and an example."""
+"""List the commands of `monocontext` by section: the module of each, a line of help, and an example."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from monocontext.text.regex.linewise import Linewise
 
 
 def json_messages(selected: Iterable[Line], context: Monocontext, style: Style, ascii_only: bool) -> Iterator[str]:
-    """Yield the messages of `rg --json`, a line each: begin, match, context and end of each file, and a summary.
+    """Yield the messages of `rg --json` as lines: begin, match, context and end for each file, then a summary.
 
     As in ripgrep, `absolute_offset` counts bytes of the file, and `start` and `end` bytes of the line. The field
     `offset`, which ripgrep does not have, counts characters of the whole text up to the first match. The counts of
@@ -51,7 +51,7 @@ def _message(kind: str, data: dict[str, Any], ascii_only: bool) -> str:
 
 
 def _submatches(pattern: Linewise, text: str) -> Iterator[dict[str, Any]]:
-    character = start = 0  # the beginning of the match before, in characters and in bytes
+    character = start = 0  # the start of the previous match, in characters and in bytes
     for match in pattern.finditer(text):
         start += len(text[character : match.start()].encode())
         character = match.start()

@@ -1,4 +1,4 @@
-"""Groups of commands, and their help: `-h`, an example of each, and a list that imports none of them."""
+"""Define groups of commands with help: `-h`, an example for each command, and a list that imports no command."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class HelpRow(NamedTuple):
 
 
 class CommandGroup(click.Group):
-    """Commands, each of which also takes the options `SHARED`."""
+    """A group of commands. Each command also takes the options in `SHARED`."""
 
     def __init__(self, about: str, commands: Mapping[str, Callable[..., None]] | None = None) -> None:
         settings = {"help_option_names": ["-h", "--help"]}
@@ -37,7 +37,7 @@ class CommandGroup(click.Group):
         return list(self.commands)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a name, with the options `SHARED`, which the first call adds."""
+        """The command with this name, or None. The first call adds the options in `SHARED` to the command."""
         command = super().get_command(ctx, cmd_name)
         if command:
             used_flags = {flag for option in command.params for flag in (*option.opts, *option.secondary_opts)}
@@ -57,12 +57,12 @@ class CommandGroup(click.Group):
 
 
 class Program(CommandGroup):
-    """The commands of a program, by section, with its own options. A command's module is imported when it is called."""
+    """A program: its own options, and its commands by section. Calling a command imports its module."""
 
     def __init__(
         self, name: str, version: str, about: str, package: str, sections: Mapping[str, Mapping[str, HelpRow]]
     ) -> None:
-        """`sections`: the entries of commands by title and name. `package` holds the modules that they name."""
+        """`sections`: the rows of commands, by title and by name. `package`: the one with their modules."""
         super().__init__(about)
         self.name, self._package, self._sections = name, package, sections
         self._entries = dict[str, HelpRow]()
@@ -75,7 +75,7 @@ class Program(CommandGroup):
         ]
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command. Secrets in the words that a usage error repeats are hidden."""
+        """Run a command. A usage error repeats words of the user without the secrets in them."""
         try:
             return super().invoke(ctx)
         except click.UsageError as error:
@@ -111,12 +111,12 @@ class Program(CommandGroup):
 
 
 def _flag(name: str, about: str, callback: Callable[..., None]) -> click.Option:
-    """An option of a program. Click calls `callback` whether it is given or not."""
+    """A flag of the program itself. Click calls `callback` whether the flag is given or not."""
     return click.Option([name], help=about, is_flag=True, expose_value=False, callback=callback)
 
 
 def _switch(turn: Callable[[bool], None], context: click.Context, _: click.Parameter, is_set: bool) -> None:
-    """Turn something on. Click calls this for the program's own option first, given or not: if it is not, that turns
-    off what an earlier command in this process turned on."""
+    """Call `turn(True)` if the flag is given. Click calls this for the program's flag before it does for the command's;
+    without that flag it calls `turn(False)`, since an earlier command in this process may have turned it on."""
     if is_set or context.parent is None:
         turn(is_set)

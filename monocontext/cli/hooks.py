@@ -12,7 +12,7 @@ import click
 
 from monocontext.cli.archive import ArchiveUrl, OwnProject, Patterns, To, archive_url
 from monocontext.cli.help import CommandGroup
-from monocontext.cli.options import S3, options_of
+from monocontext.cli.options import S3, checked_options
 from monocontext.cli.parameters import NOT_NEGATIVE, Option
 from monocontext.options import StoreOptions
 from monocontext.sessions import settings
@@ -37,14 +37,14 @@ def install(
     user: User = False,
     no_redact: Annotated[bool, Option(help="Keep secrets in uploads.")] = False,
     compile_after: Annotated[bool, Option("--compile", help="Run `rlm compile` after each upload.")] = False,
-    max_dollars: Annotated[float | None, Option(type=NOT_NEGATIVE, help="Limit of --compile; else 1.")] = None,
+    max_dollars: Annotated[float | None, Option(type=NOT_NEGATIVE, help="Limit of --compile; by default 1.")] = None,
     pattern: Patterns = None,
 ) -> None:
-    """Add hooks to the settings of a coding agent. Other settings stay, and a copy of the file is kept."""
+    """Add hooks to the settings of a coding agent. Other settings stay, and the old file is kept as a backup."""
     if max_dollars is not None and not compile_after:
         raise click.BadParameter("--max-dollars limits --compile: give both, or leave it out")
     target, location = settings.AGENTS[agent], archive_url(archive, url)
-    options_of(location, s3)  # raises for a URL that the hook could not open
+    checked_options(location, s3)  # raises for a URL that the hook could not open
     Redactor(pattern or ())  # raises for an invalid pattern
     if "://" not in location:
         location = str(Path(location).expanduser().absolute())
@@ -54,20 +54,16 @@ def install(
     upload_flags += [flag for flag, is_set in flags.items() if is_set]
     if compile_after:
         upload_flags += ["--max-dollars", f"{1.0 if max_dollars is None else max_dollars:g}"]
-    _write_hooks(target, ["--url", location, *store_flags, *upload_flags, "--agent", target.name], is_user=user)
+    path = target.settings_path(Path.cwd(), user)
+    arguments = ["--url", location, *store_flags, *upload_flags, "--agent", target.name]
+    backup = settings.write_settings(path, settings.add_hooks(settings.read_settings(path), target, arguments))
+    click.echo(f"hooks of {target.name} in {path}" + (f" (backup: {backup.name})" if backup else ""))
     _write_skill(target, location, store_flags, is_user=user)
     _explain(target, [location, *store_flags], is_user=user, redacts=not no_redact)
 
 
-def _write_hooks(target: settings.AgentSettings, arguments: list[str], *, is_user: bool) -> None:
-    path = target.settings_path(Path.cwd(), is_user)
-    merged = settings.add_hooks(settings.read_settings(path), target, arguments)
-    backup = settings.write_settings(path, merged)
-    click.echo(f"hooks of {target.name} in {path}" + (f" (as it was: {backup.name})" if backup else ""))
-
-
 def _write_skill(target: settings.AgentSettings, location: str, store_flags: list[str], *, is_user: bool) -> None:
-    """Write the skill that tells an agent how to use the archive. `store_flags` are those that find it."""
+    """Write the skill that tells an agent how to use the archive. `store_flags`: the flags that locate the archive."""
     skill = target.skill_path(Path.cwd(), is_user)
     skill.parent.mkdir(parents=True, exist_ok=True)
     template = (files("monocontext.sessions") / "skill.md").read_text("utf-8")
@@ -77,7 +73,7 @@ def _write_skill(target: settings.AgentSettings, location: str, store_flags: lis
 
 
 def _store_flags(s3: StoreOptions, project: str | None) -> list[str]:
-    """The flags that a hook, a skill and a listing need to find the sessions."""
+    """The flags with which a hook, the skill and `sessions list` find the sessions."""
     values = {**s3, "project": project}
     is_anonymous = values.pop("anonymous", False)
     named = [word for name, value in values.items() if value for word in (f"--{name}", str(value))]
@@ -85,7 +81,7 @@ def _store_flags(s3: StoreOptions, project: str | None) -> list[str]:
 
 
 def _explain(target: settings.AgentSettings, listing: list[str], *, is_user: bool, redacts: bool) -> None:
-    """Print what happens from now on, what to mind, and how to try and undo it.
+    """Print what the hooks do, what they depend on, and how to try and to remove them.
 
     `listing`: the arguments of `sessions list` that name the archive, its URL first.
     """
@@ -107,7 +103,7 @@ def _explain(target: settings.AgentSettings, listing: list[str], *, is_user: boo
 
 
 def describe_clean_up(agent: settings.AgentSettings, repository: Path) -> str:
-    """When an agent deletes its own copy of a session, in a sentence; empty if it does not."""
+    """A sentence on when an agent deletes its own copies of sessions; empty if the agent keeps them."""
     if agent.name != "claude-code":
         return ""
     days, source = _CLAUDE_KEEPS_DAYS, "its default"
@@ -115,19 +111,19 @@ def describe_clean_up(agent: settings.AgentSettings, repository: Path) -> str:
         recorded = settings.read_settings(path).get("cleanupPeriodDays")
         if isinstance(recorded, int | float) and not isinstance(recorded, bool):
             days, source = int(recorded), str(path)
-    when = f"after {days} days (cleanupPeriodDays, {source}): what is uploaded stays"
+    when = f"after {days} days (cleanupPeriodDays, {source}); the uploaded copy stays"
     return f"Claude Code deletes its own copy of a session {when}"
 
 
 def uninstall(agent: AgentName = "claude-code", user: User = False) -> None:
-    """Remove our hooks and the skill from the settings of a coding agent; everything else stays."""
+    """Remove the hooks and the skill of monocontext from a coding agent. Other settings do not change."""
     target = settings.AGENTS[agent]
     path = target.settings_path(Path.cwd(), user)
     before = settings.read_settings(path)
     remaining = settings.remove_hooks(before)
     backup = settings.write_settings(path, remaining)
-    copy = f" any more (as it was: {backup.name})" if remaining != before and backup else ""
-    click.echo(f"no hooks of ours in {path}{copy}")
+    copy = f" any more (backup: {backup.name})" if remaining != before and backup else ""
+    click.echo(f"no hooks of monocontext in {path}{copy}")
     skill = target.skill_path(Path.cwd(), user)
     if skill.exists():
         skill.unlink()

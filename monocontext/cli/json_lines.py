@@ -19,10 +19,10 @@ Row = tuple[str | None, str, dict[str, Any]]  # a document: name, text, metadata
 def read_json_lines(
     path: str | os.PathLike[str], *, text_field: str = "text", name_field: str | None = None, encoding: str = "utf-8"
 ) -> Iterator[Row]:
-    """Yield the rows of a file as items for `documents`. All fields except text and name are metadata.
+    """Yield the rows of a file as items for `documents`. The fields other than text and name become metadata.
 
-    Without `name_field` the name of a document is its number. Raises `InvalidText`, with file and line, for a row
-    without these fields or with an invalid text, and `NotFound` for a missing file.
+    Without `name_field`, the name of a document is its number. Raises `InvalidText`, with file and line, for a line
+    that is not such a row in this encoding, `NotFound` for a missing file, `ValueError` for an unknown encoding.
     """
     InputOptions(encoding=encoding)  # raises `ValueError` for an unknown encoding
     encoding = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
@@ -32,7 +32,7 @@ def read_json_lines(
         for field in (text_field, name_field):
             if field is not None and field not in row:
                 fields = ", ".join(map(str, row)) or "none"
-                raise InvalidText(f"{location}: no field {field!r}; choose from its fields: {fields[:200]}")
+                raise InvalidText(f"{location}: no field {field!r}; the fields of this row are: {fields[:200]}")
         text = row.pop(text_field)
         if not isinstance(text, str):
             raise InvalidText(f"{location}: the field {text_field!r} must be text, not {json.dumps(text)[:80]}")
@@ -47,7 +47,7 @@ def read_json_lines(
 
 
 def _rows(path: str | os.PathLike[str], encoding: str) -> Iterator[tuple[str, Any]]:
-    """Yield the JSON of each line that is not empty, after the name of the file and the number of the line."""
+    """Yield `FILE:NUMBER` and the JSON value of each line that is not blank."""
     name, number = os.fspath(path), 0  # the last line that was read
     try:
         file = open_file(path)
@@ -60,6 +60,6 @@ def _rows(path: str | os.PathLike[str], encoding: str) -> Iterator[tuple[str, An
                     yield f"{name}:{number}", json.loads(line)
         except UnicodeError as error:
             problem = f"not {encoding.removesuffix('-sig')} on this line or soon after it: {error}"
-            raise InvalidText(f"{name}:{number + 1}: {problem}; name its encoding with --encoding") from None
+            raise InvalidText(f"{name}:{number + 1}: {problem}; give the file's encoding with --encoding") from None
         except (ValueError, RecursionError) as error:
             raise InvalidText(f"{name}:{number}: not JSON: {error}") from None

@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Annotated, Any
 
 import click
 
-from monocontext.cli.options import S3, Allow, options_of
+from monocontext.cli.options import S3, Allow, checked_options
 from monocontext.cli.parameters import Argument, Option, OptionGroup
 from monocontext.errors import MonocontextError, install_line
 from monocontext.mcp.catalog import Served
@@ -27,7 +27,7 @@ _HOST, _PORT = "127.0.0.1", 8378
 Contexts = Annotated[list[str] | None, Argument(metavar="[NAME=]URL...", help="Contexts, or folders of contexts.")]
 SessionsUrl = Annotated[str | None, Option("--sessions", metavar="URL", help="Also serve this archive of sessions.")]
 MemoryUrl = Annotated[str | None, Option("--memory", metavar="URL", help="Also serve this memory.")]
-KeepUrl = Annotated[str | None, Option("--keep", metavar="URL", help="Let agents keep large texts at this place.")]
+KeepUrl = Annotated[str | None, Option("--keep", metavar="URL", help="Let agents store large texts at this URL.")]
 HasShell = Annotated[bool, Option("--shell", help="Also offer a shell over the texts.")]
 
 
@@ -37,7 +37,7 @@ def listen_options(
     port: Annotated[int, Option(type=click.IntRange(0, 65535), help="Port, with --http; 0 takes a free one.")] = _PORT,
     token: Annotated[str | None, Option(help=f"Bearer token; by default {TOKEN_VARIABLE}, or else a new one.")] = None,
 ) -> dict[str, Any]:
-    """How to serve: the keywords of `serve`. Raises `click.UsageError` for an option of HTTP without --http."""
+    """The keywords of `serve` for the transport. Raises `click.UsageError` for an option of HTTP without --http."""
     if not http and (token or (host, port) != (_HOST, _PORT)):
         raise click.UsageError("--host, --port and --token are for a server over HTTP: add --http, or leave them out")
     return {"http": http, "host": host, "port": port, "token": token}
@@ -57,51 +57,52 @@ def mcp(
     allow: Allow = None,
 ) -> None:
     """Serve texts to programs that speak the Model Context Protocol."""
-    with serving(contexts or [], sessions, memory, allow or [], s3, keep, shell=shell) as served:
+    with serving(
+        contexts or [], s3, sessions=sessions, memory=memory, keep=keep, allow=allow or [], shell=shell
+    ) as served:
         serve(served, **listen)
 
 
 @contextmanager
 def serving(
     contexts: list[str],
-    sessions: str | None,
-    memory: str | None,
-    allow: list[str],
-    options: StoreOptions,
-    keep: str | None = None,
+    s3: StoreOptions,
     *,
+    sessions: str | None = None,
+    memory: str | None = None,
+    keep: str | None = None,
+    allow: Sequence[str] = (),
     shell: bool = False,
 ) -> Iterator[Served]:
     """Open the contexts, sessions and memories of a command line, and close them at the end of the block."""
-    urls = parse_contexts(contexts)
-    places = [location for location in (*urls.values(), sessions, memory, keep) if location]
-    for url in urls.values():
-        options_of(url, options, *places)  # raises for a URL that no command can open
-    if not places and sessions is None:  # a plugin may pass an empty URL of sessions, and serves none then
+    context_urls = parse_contexts(contexts)
+    urls = [url for url in (*context_urls.values(), sessions, memory, keep) if url]
+    for url in context_urls.values():
+        checked_options(url, s3, *urls)  # raises for a URL that no command can open
+    if not urls and sessions is None:  # a plugin may pass an empty URL of sessions, and serves none then
         raise click.BadParameter("nothing to serve: name a context, --sessions, --memory or --keep")
     if shell and importlib.util.find_spec("bashkit") is None:
         raise MonocontextError(f"the shell is missing: {install_line('shell')}")
 
     def options_at(url: str) -> StoreOptions:
-        return options_of(url, options, *places)
+        return checked_options(url, s3, *urls)
 
     with ExitStack() as stack:
         archive = stack.enter_context(Sessions.open(sessions, **options_at(sessions))) if sessions else None
-        shared, kept = (
-            stack.enter_context(Memory.open(url, **options_at(url))) if url else None for url in (memory, keep)
-        )
+        shared = stack.enter_context(Memory.open(memory, **options_at(memory))) if memory else None
+        kept = stack.enter_context(Memory.open(keep, **options_at(keep))) if keep else None
         served = Served(
-            urls, sessions=archive, memory=shared, kept=KeepTool(kept) if kept else None, shell=shell, allow=allow,
-            store_options=options,
+            context_urls, sessions=archive, memory=shared, kept=KeepTool(kept) if kept else None, shell=shell,
+            allow=allow, store_options=s3,
         )  # fmt: skip
         stack.callback(served.close)
         yield served
 
 
 def serve(served: Served, *, http: bool, host: str, port: int, token: str | None, **options: Any) -> None:
-    """Serve over stdio, or over HTTP with its URL on stderr, until the client leaves or the user presses Ctrl-C.
+    """Serve over stdio until the client disconnects, or over HTTP, with the URL on stderr, until Ctrl-C.
 
-    `options` are those of `make_server`.
+    `options`: further keywords of `make_server`. Raises `MonocontextError` if the MCP SDK is missing.
     """
     try:
         from monocontext.mcp import stdio
@@ -128,21 +129,21 @@ def serve(served: Served, *, http: bool, host: str, port: int, token: str | None
         try:
             over_http.serve(server, listener, host, bearer_token)
         except KeyboardInterrupt:
-            pass  # Ctrl-C is the way to end it
+            pass  # Ctrl-C is how a user stops the server
 
 
 def parse_contexts(contexts: list[str]) -> dict[str, str]:
-    """URLs by name. The name is the word before `=`, or else the last part of the URL."""
-    results: dict[str, str] = {}
+    """The URLs of arguments [NAME=]URL, by name; by default the last part of the URL. Raises `click.BadParameter`."""
+    urls: dict[str, str] = {}
     for context in contexts:
         name, equals, url = context.partition("=")
         if not equals or "/" in name or ":" in name:
             name, url = context.rstrip("/").rpartition("/")[2], context
         if not url:
             raise click.BadParameter(f"{context!r} has no URL: write NAME=URL")
-        faults = {"is empty": not name, "is reserved": name in _RESERVED, "is used twice": name in results}
-        fault = next((fault for fault, applies in faults.items() if applies), None)
-        if fault:
-            raise click.BadParameter(f"the name {name!r} of {context!r} {fault}: write NAME={url}")
-        results[name] = url
-    return results
+        faults = {"is empty": not name, "is reserved": name in _RESERVED, "is used twice": name in urls}
+        for fault, applies in faults.items():
+            if applies:
+                raise click.BadParameter(f"the name {name!r} of {context!r} {fault}: write NAME={url}")
+        urls[name] = url
+    return urls

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import click
 
 from monocontext.cli.help import CommandGroup
-from monocontext.cli.options import S3, AsJson, options_of, rounds
+from monocontext.cli.options import S3, AsJson, checked_options, repeat
 from monocontext.cli.parameters import INTERVAL, Argument, Option
 from monocontext.cli.printing import print_error, print_record, write_text
 from monocontext.errors import MonocontextError, NotFound
@@ -23,7 +23,7 @@ from monocontext.options import StoreOptions
 
 Url = Annotated[str, Argument(help="The memory: s3://bucket/prefix, or a directory.")]
 Key = Annotated[str, Argument(help="The key, any text.")]
-PrefixAndUrl = Annotated[list[str], Argument(metavar="[PREFIX] URL", help="How keys begin; then the memory's URL.")]
+PrefixAndUrl = Annotated[list[str], Argument(metavar="[PREFIX] URL", help="Beginning of keys; then the memory's URL.")]
 Ttl = Annotated[float | None, Option("--ttl", metavar="SECONDS", help="Lifetime in seconds; by default unlimited.")]
 Match = Annotated[str | None, Option("--if-match", metavar="ETAG", help="Only if the entry still has this etag.")]
 
@@ -38,19 +38,15 @@ def _open_memory(url: str, s3: StoreOptions, *, before_url: str = "", create: bo
     `before_url`: the argument before the URL, to refuse a command line with the two in the wrong order.
     """
     may_exist = _may_exist(url)
-    if _looks_like_url(before_url) and not may_exist and not url.startswith(_PATHS):
+    is_swapped = _looks_like_url(before_url) and not may_exist and not url.startswith(_PATHS)
+    if is_swapped or _is_memory(before_url):
         raise MonocontextError(
-            f"the URL goes last: {before_url[:80]!r} looks like one, {url[:80]!r} does not; write a new directory as "
-            f"./{url[:80]}"
-        )
-    if _is_memory(before_url):
-        raise MonocontextError(
-            f"the URL goes last: {before_url[:80]!r} looks like one; if it is a key, write the call as JSON: "
-            'memory exec \'{"command": ..., "key": ...}\' URL'
+            f"the URL comes last: {before_url[:80]!r} looks like a URL; write a new directory as ./NAME; if it is a "
+            'key, write the call as JSON: memory exec \'{"command": ..., "key": ...}\' URL'
         )
     if not may_exist and not create:
-        raise NotFound(f"no directory {url!r} for a memory: give a URL, or create it with --create of `put` or `exec`")
-    with Memory.open(url, **options_of(url, s3)) as memory:
+        raise NotFound(f"no directory {url!r} for a memory: give a URL, or add --create to `put` or `exec`")
+    with Memory.open(url, **checked_options(url, s3)) as memory:
         yield memory
 
 
@@ -75,7 +71,7 @@ def put(
     url: Url,
     s3: S3,
     ttl: Ttl = None,
-    create: Annotated[bool, Option(help="Fail if the key exists. Also makes a missing directory URL.")] = False,
+    create: Annotated[bool, Option(help="Fail if the key exists; create the directory URL if it does not.")] = False,
     if_match: Match = None,
     as_json: AsJson = False,
 ) -> None:
@@ -91,7 +87,7 @@ def put(
 
 
 def get(key: Key, url: Url, s3: S3, as_json: AsJson = False) -> None:
-    """Print the value of KEY without a newline at its end; with --json also its metadata."""
+    """Print the value of KEY, without a newline after it. With --json also print its metadata."""
     with _open_memory(url, s3, before_url=key) as memory:
         entry = memory.entry(key)
     if as_json:
@@ -101,7 +97,7 @@ def get(key: Key, url: Url, s3: S3, as_json: AsJson = False) -> None:
 
 
 def list_(arguments: PrefixAndUrl, s3: S3, as_json: AsJson = False) -> None:
-    """Print the keys, one on each line; keys with control characters as JSON strings."""
+    """Print the keys, one per line. A key with control characters is printed as a JSON string."""
     prefix, url = _split_prefix(arguments)
     with _open_memory(url, s3, before_url=prefix) as memory:
         for entry in memory.entries(prefix):
@@ -116,7 +112,7 @@ def search(
     fixed: Annotated[bool, Option("--fixed-strings", "-F", help="PATTERN is plain text.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print the lines of values that match, as KEY:NUMBER:LINE; exit 1 if none does."""
+    """Print the matching lines of values as KEY:NUMBER:LINE. Exits with 1 if no line matches."""
     prefix, url = _split_prefix(arguments)
     # The pattern is before the URL if there is no prefix, or if the two words after it are swapped.
     before_url = prefix if _may_exist(url) or _looks_like_url(prefix) else pattern
@@ -158,7 +154,7 @@ def purge(
 ) -> None:
     """Remove the objects of expired entries."""
     with _open_memory(url, s3) as memory:
-        for _ in rounds(watch, interval):
+        for _ in repeat(watch, interval):
             try:
                 count = memory.purge()
             except (MonocontextError, OSError) as error:
@@ -172,19 +168,19 @@ def purge(
 
 def exec_(
     command: Annotated[
-        str, Argument(help='A command such as "P key value 60", or a call as {"command": "G", "key": "k"}; - is stdin.')
+        str, Argument(help='A command such as "P key value 60", or JSON as {"command": "G", "key": "k"}; - is stdin.')
     ],
     url: Url,
     s3: S3,
     create: Annotated[bool, Option(help="Make the directory URL if it does not exist.")] = False,
 ) -> None:
-    """Run one command of the memory protocol and print its reply as JSON; exit 1 if it failed."""
+    """Run one command of the memory protocol and print its reply as JSON. Exits with 1 if the command failed."""
     text = (_read_stdin() if command == "-" else command).lstrip()
     is_json = text.startswith("{")
     try:
         call = json.loads(text) if is_json else {"command": text}
     except ValueError as error:
-        raise click.BadParameter(f'not a call in JSON: {error}; write {{"command": "G", "key": "k"}}') from None
+        raise click.BadParameter(f'not valid JSON: {error}; an example is {{"command": "G", "key": "k"}}') from None
     with _open_memory(url, s3, before_url="" if is_json or " " in command else command, create=create) as memory:
         reply = MemoryTool(memory).execute(call)
     print(json.dumps(reply, ensure_ascii=sys.stdout.isatty()))
@@ -193,7 +189,7 @@ def exec_(
 
 
 def _split_prefix(arguments: list[str]) -> tuple[str, str]:
-    """Split the arguments [PREFIX] URL."""
+    """The prefix and the URL in the arguments [PREFIX] URL. A missing prefix is empty. Raises `click.BadParameter`."""
     if len(arguments) > 2:
         raise click.BadParameter(f"expected [PREFIX] URL, got {len(arguments)} arguments: quote a PREFIX with spaces")
     return "" if len(arguments) == 1 else arguments[0], arguments[-1]

@@ -16,7 +16,7 @@ from typing import Annotated
 import click
 
 from monocontext.adapters.text_bytes import TextBytes, reader_of
-from monocontext.cli.options import S3, Allow, Generation, options_of
+from monocontext.cli.options import S3, Allow, Generation, checked_options
 from monocontext.cli.parameters import Argument
 from monocontext.cli.printing import print_note
 from monocontext.cli.reading import Url
@@ -26,13 +26,13 @@ from monocontext.text.monocontext import Monocontext
 
 _DEVICE = Path("/dev/fuse")
 _KERNEL_CACHE = dict.fromkeys(("attr_timeout", "entry_timeout", "negative_timeout"), 86_400)
-"""How many seconds the kernel may keep names and sizes: the version that is mounted never changes."""
-_SIGNALLED = 8  # what libfuse returns when a signal ended it
+"""The seconds for which the kernel may cache names and sizes: a day, since a mounted version never changes."""
+_SIGNALLED = 8  # the exit code of libfuse after a signal
 
 
 def mount(
     url: Url,
-    folder: Annotated[Path, Argument(metavar="DIR", help="An empty folder, which shows the files until the end.")],
+    folder: Annotated[Path, Argument(metavar="DIR", help="An empty folder to show the files in until the end.")],
     generation: Generation = None,
     allow: Allow = None,
     *,
@@ -40,21 +40,21 @@ def mount(
 ) -> None:
     """Show the documents of the context at URL as files in DIR, read-only, until Ctrl-C or `fusermount3 -u DIR`.
 
-    A read fetches the frames that it needs, and those after them ahead of it. `grep -r` in DIR reads every file:
-    `monocontext grep` and the tool `bash` ask the search filters first.
+    A read fetches the frames that it needs, and reads ahead. `grep -r` in DIR reads every file, while
+    `monocontext grep` and the tool `bash` skip what the search filters rule out.
     """
     fuse = _load_fuse()
     if not folder.is_dir() or any(folder.iterdir()):
-        raise click.BadParameter(f"{folder} must be an empty folder, which will show the files: make a new one")
-    with Monocontext.open(url, allow=allow or (), generation=generation, **options_of(url, s3)) as context:
-        print_note(f"{context.url}, version {context.generation}, in {folder}: Ctrl-C or fusermount3 -u ends it")
+        raise click.BadParameter(f"{folder} is not an empty folder: make a new one for the files to appear in")
+    with Monocontext.open(url, allow=allow or (), generation=generation, **checked_options(url, s3)) as context:
+        print_note(f"{context.url}, version {context.generation}, is at {folder}: Ctrl-C or fusermount3 -u unmounts it")
         try:
             fsname = context.url.replace(",", "_")  # a comma would begin another option
             flags = {"foreground": True, "ro": True, "kernel_cache": True, "subtype": "monocontext", **_KERNEL_CACHE}
             fuse(MountedFiles(context), str(folder), fsname=fsname, **flags)
         except RuntimeError as error:
             if error.args != (_SIGNALLED,):
-                raise MonocontextError(f"{folder} cannot be mounted: see the message of libfuse above") from None
+                raise MonocontextError(f"cannot mount at {folder}: see the message of libfuse above") from None
 
 
 def _load_fuse() -> Callable[..., object]:
@@ -74,7 +74,7 @@ def _load_fuse() -> Callable[..., object]:
 
 @contextmanager
 def _as_errno(path: str) -> Iterator[None]:
-    """Turn errors without a number, such as a store's, into EIO and a line on stderr."""
+    """Turn an error without an errno, such as one of a store, into EIO, and print its message on stderr."""
     try:
         yield
     except Exception as error:
@@ -85,7 +85,7 @@ def _as_errno(path: str) -> Iterator[None]:
 
 
 class MountedFiles:
-    """The operations that mfusepy calls, by their names, from several threads."""
+    """The operations of a file system, which mfusepy calls by name, from several threads."""
 
     use_ns = True  # times are in nanoseconds
 

@@ -32,8 +32,8 @@ from monocontext.writing.folder import describe_left_out as describe_files
 _NAME_ERRNOS = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.EINVAL, errno.EILSEQ)
 """Errors of a file system for a key that cannot be a path in it; EEXIST if a file is where a folder must be."""
 
-Prefix = Annotated[str, Argument(help="s3://bucket/prefix, a directory, or the name of a volume.")]
-Object = Annotated[str, Argument(help="An object, as s3://bucket/name or VOLUME/name; with / at its end, all below.")]
+PrefixName = Annotated[str, Argument(help="s3://bucket/prefix, a directory, or the name of a volume.")]
+ObjectName = Annotated[str, Argument(help="An object, s3://bucket/name or VOLUME/name; with / at its end, all below.")]
 
 
 def _url_of(word: str, s3: StoreOptions) -> str:
@@ -50,16 +50,16 @@ def _url_of(word: str, s3: StoreOptions) -> str:
         is_volume = Volumes(store).exists(name)
     if is_volume and is_file:
         raise InvalidUrl(f"{name!r} is both a volume and a file: write ./{name}, or {root.rstrip('/')}/{name}/")
-    if not is_volume and (is_file or slash):
+    if is_volume:
+        return f"{root.rstrip('/')}/{name}/{rest}"
+    if is_file or slash:
         return word
-    if not is_volume:
-        raise NotFound(
-            f"no file {name!r}, and no volume of that name in {root}: `monocontext volume create {name}` creates one"
-        )
-    return f"{root.rstrip('/')}/{name}/{rest}"
+    raise NotFound(
+        f"no file {name!r}, and no volume of that name in {root}: `monocontext volume create {name}` creates one"
+    )
 
 
-def ls(url: Prefix, s3: S3, as_json: AsJson = False) -> None:
+def ls(url: PrefixName, s3: S3, as_json: AsJson = False) -> None:
     """List the objects below URL: size in bytes, time, name (1 LIST for each thousand).
 
     A text below URL is one row, whose name ends in / and whose size is that of its objects.
@@ -77,12 +77,12 @@ def ls(url: Prefix, s3: S3, as_json: AsJson = False) -> None:
 
 
 def _with_texts(infos: list[ObjectInfo]) -> Iterator[ObjectInfo]:
-    """Yield the objects; those of a text in a folder as one, with their total size and the time of the newest."""
+    """Yield the objects. Those of a text in a folder become one row, with their total size and newest time."""
     texts = {info.key.removesuffix(ROOT_KEY) for info in infos if info.key.endswith(f"/{ROOT_KEY}")}
     parts: dict[str, list[ObjectInfo]] = {}
     for info in infos:
-        folders = accumulate(info.key.split("/")[:-1], lambda path, name: f"{path}/{name}")
-        text = next((f"{folder}/" for folder in folders if f"{folder}/" in texts), None)
+        folders = accumulate(f"{name}/" for name in info.key.split("/")[:-1])  # `a/` and `a/b/` for `a/b/c`
+        text = next((folder for folder in folders if folder in texts), None)
         if text:
             parts.setdefault(text, []).append(info)
         else:
@@ -101,7 +101,7 @@ def _note_left_out(store: Store, left_out: list[str], *, markers: bool = False) 
 
 
 def print_removed(store: Store, url: str, count: int, left_out: list[str]) -> None:
-    """Print how many objects were removed. Exits with 1 if some could not be."""
+    """Print how many objects were removed. Exits with 1 if objects remain whose keys no command accepts."""
     print_line(f"{url}: removed {count:,}")
     if _note_left_out(store, left_out, markers=True):
         raise click.exceptions.Exit(1)
@@ -123,16 +123,16 @@ def put(
         raise click.BadParameter("stdin (-) must be the only source, and URL must name one object (no / at its end)")
     root, key = split_object(url) if single else (url, "")
     with open_store_at(root, s3) as store:
-        for name, data in _read_files(names, follow_links, key):
+        for name, data in _read_files(names, key, follow_links=follow_links):
             try:
                 store.put(name, data, if_absent=create)
             except AlreadyExists as error:
-                raise AlreadyExists(f"{store.url}/{name} already exists: without --create it is replaced") from error
+                raise AlreadyExists(f"{store.url}/{name} already exists: leave out --create to replace it") from error
             print_line(f"{store.url}/{name}: {len(data):,} bytes")
 
 
-def _read_files(names: list[str], follow_links: bool, key: str) -> Iterator[tuple[str, bytes]]:
-    """Yield the key and content of each file. A key in a directory begins with the name of the directory."""
+def _read_files(names: list[str], key: str, *, follow_links: bool) -> Iterator[tuple[str, bytes]]:
+    """Yield the key and the content of each file. `key`: that of stdin or a single file; empty to use the names."""
     for name in names:
         path = Path(name).expanduser()
         if name == "-":
@@ -151,7 +151,7 @@ def _read_files(names: list[str], follow_links: bool, key: str) -> Iterator[tupl
 
 
 def get(
-    url: Object,
+    url: ObjectName,
     s3: S3,
     target: Annotated[str, Argument(help="File or directory to write; - is stdout.")] = "-",
     force: Annotated[bool, Option(help="Overwrite existing files.")] = False,
@@ -185,7 +185,7 @@ def _fetch_all(store: Store, folder: Path, force: bool) -> None:
     fetched = [_fetch_one(store, info.key, base, force) for info in infos]
     _note_left_out(store, left_out)
     if not infos and not left_out:
-        raise NotFound(f"no object below {store.url}: see what is there with `monocontext ls`")
+        raise NotFound(f"no object below {store.url}: `monocontext ls` lists what is there")
     failed = fetched.count(False)
     if failed:
         print_note(f"{store.url}: {failed:,} not fetched")
@@ -222,18 +222,18 @@ def _write(path: Path, data: bytes, force: bool) -> None:
 
 
 def rm(
-    url: Object,
+    url: ObjectName,
     s3: S3,
     recursive: Annotated[bool, Option("--recursive", "-r", help="Remove everything below URL.")] = False,
     document: Annotated[list[str] | None, Option(metavar="GLOB", help="Only these documents; repeatable.")] = None,
-    forget: Annotated[bool, Option(help="Leave no byte of these, and of those removed before, nor a version.")] = False,
-    yes: Annotated[bool, Option("--yes", "-y", help="With --document: do not ask, even if these are all.")] = False,
+    forget: Annotated[bool, Option(help="Erase these, all removed before, and all earlier versions.")] = False,
+    yes: Annotated[bool, Option("--yes", "-y", help="With --document: do not ask before removing all.")] = False,
 ) -> None:
     """Remove the object at URL; with -r everything below it; with --document documents of a context."""
     if document or forget:
         if recursive:
-            raise click.UsageError("-r and --document or --forget cannot be combined: leave one out")
-        remove_documents(url, document or [], yes, forget, s3)
+            raise click.UsageError("-r cannot be combined with --document or --forget: leave one out")
+        remove_documents(url, document or [], s3, yes=yes, forget=forget)
         return
     url = _url_of(url, s3)
     if recursive:
@@ -252,7 +252,7 @@ def rm(
 
 @contextmanager
 def _explain_folders(url: str, s3: StoreOptions, hint: str) -> Iterator[None]:
-    """Raise `InvalidUrl` in place of `NotFound` for the URL of a folder or a text. `hint`: how to name all of it."""
+    """Turn `NotFound` into `InvalidUrl` if the URL is that of a folder or a text. `hint`: how to name all of it."""
     try:
         yield
     except NotFound as error:

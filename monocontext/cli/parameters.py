@@ -8,6 +8,7 @@ without a default is required.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from inspect import Parameter, getdoc, signature
 from types import MappingProxyType, NoneType
@@ -50,23 +51,25 @@ def make_command(
 ) -> click.Command:
     """Make the command that calls `function`. Its help is the docstring; options of groups come last in it."""
     parameters, shared = list[click.Parameter](), list[click.Parameter]()
-    builders = dict[str, tuple[Callable[..., Any], list[str]]]()
-    for parameter in signature(function, eval_str=True).parameters.values():
+    groups = dict[str, OptionGroup]()
+    for parameter in _parameters_of(function).values():
         declaration = get_args(parameter.annotation)[1]
         if not isinstance(declaration, OptionGroup):
             parameters.append(_click_parameter(parameter, parameter.default))
             continue
-        options = signature(declaration.build, eval_str=True).parameters
-        builders[parameter.name] = declaration.build, list(options)
-        for option_name, option in options.items():
+        groups[parameter.name] = declaration
+        for option_name, option in _parameters_of(declaration.build).items():
             shared.append(_click_parameter(option, declaration.defaults.get(option_name, option.default)))
     positional = [parameter.name for parameter in parameters if isinstance(parameter, click.Argument)]
 
     def call(**arguments: Any) -> None:
         if positional[:1] == ["url"] and len(positional) > 1:
-            _check_order(arguments["url"], str(arguments[positional[1]]))
-        for argument, (build, names) in builders.items():
-            arguments[argument] = build(**{option: arguments.pop(option) for option in names})
+            url, second = arguments["url"], str(arguments[positional[1]])
+            if is_stored_text(second) and not is_location(url):
+                raise click.UsageError(f"no text at {url!r}: the URL comes first")
+        for argument, group in groups.items():
+            options = {option: arguments.pop(option) for option in signature(group.build).parameters}
+            arguments[argument] = group.build(**options)
         context = click.get_current_context()
         context.exit(call_command(function, arguments, context.find_root().info_name or ""))
 
@@ -76,14 +79,19 @@ def make_command(
     return kind(name, callback=call, params=parameters + shared, help=help_text, short_help=summary)
 
 
+def _parameters_of(build: Callable[..., Any]) -> Mapping[str, Parameter]:
+    """The parameters of a function or a class, with evaluated annotations."""
+    return signature(build, globals=vars(sys.modules[build.__module__]), eval_str=True).parameters
+
+
 def _first_sentence(text: str) -> str:
     """The first sentence of a docstring, on one line."""
     sentence = text.partition(".\n\n")[0].partition(". ")[0]
     return " ".join(sentence.split()).rstrip(".") + "."
 
 
-def is_place(word: str) -> bool:
-    """Whether a word is a URL, or the path of something."""
+def is_location(word: str) -> bool:
+    """Whether a word is a URL, or a path that exists."""
     return "://" in word or os.path.exists(word)  # a `Path` raises for a long pattern
 
 
@@ -92,16 +100,11 @@ def is_stored_text(word: str) -> bool:
     return "://" in word or all(os.path.exists(os.path.join(word, name)) for name in ("generations", "manifest.json"))
 
 
-def _check_order(url: str, other: str) -> None:
-    """Raise `click.UsageError` if the URL of a text is the second argument instead of the first."""
-    if is_stored_text(other) and not is_place(url):
-        raise click.UsageError(f"no text at {url!r}: the URL comes first")
-
-
 def _click_parameter(parameter: Parameter, default: Any) -> click.Parameter:
     """The click option or argument for a parameter of a function."""
     kind, declaration = get_args(parameter.annotation)
-    kind = next((arg for arg in get_args(kind) if arg is not NoneType), kind) if NoneType in get_args(kind) else kind
+    if NoneType in get_args(kind):
+        kind = next(option for option in get_args(kind) if option is not NoneType)
     is_list = get_origin(kind) is list
     settings: dict[str, Any] = {"type": get_args(kind)[0] if is_list else kind, **declaration.settings}
     settings |= {"required": True} if default is Parameter.empty else {"default": default}

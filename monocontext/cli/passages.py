@@ -1,4 +1,4 @@
-"""The commands `search` and `cite`: print the passages that match words best, or one that an answer names."""
+"""The commands `search` and `cite`: print the passages that match words best, or a passage that an answer cites."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Annotated
 
 import click
 
-from monocontext.cli.options import S3, Allow, AsJson, folder_prefix, options_of
-from monocontext.cli.parameters import AT_LEAST_1, NOT_NEGATIVE, Argument, Option, is_place, make_command
+from monocontext.cli.options import S3, Allow, AsJson, checked_options, folder_prefix
+from monocontext.cli.parameters import AT_LEAST_1, NOT_NEGATIVE, Argument, Option, is_location, make_command
 from monocontext.cli.printing import print_error, print_line, print_note, write_text
 from monocontext.cli.reading import Url
 from monocontext.errors import MonocontextError
@@ -28,7 +28,7 @@ def _search(
         Argument(metavar="WORDS URL", help="As in '\"must occur\" matters -must-not doc:GLOB'; then the URL."),
     ],
     s3: S3,
-    most: Annotated[int, Option("--max-count", "-m", type=AT_LEAST_1, help="Print at most so many passages.")] = 10,
+    most: Annotated[int, Option("--max-count", "-m", type=AT_LEAST_1, help="Print at most this many passages.")] = 10,
     max_bytes: Annotated[int | None, Option(type=AT_LEAST_1, help="Most bytes to read; by default 64 MiB.")] = None,
     max_seconds: Annotated[float | None, Option(type=NOT_NEGATIVE, help="Search at most this long.")] = None,
     allow: Allow = None,
@@ -42,7 +42,7 @@ def _search(
     if len(words) < 2:
         raise click.BadParameter(f"expected WORDS and a URL, got only {words[0]!r}")
     query, url = _split_url(words)
-    with Monocontext.open(url, allow=allow or (), **options_of(url, s3)) as context:
+    with Monocontext.open(url, allow=allow or (), **checked_options(url, s3)) as context:
         try:
             passages = rank(
                 context.span, " ".join(query), most, max_bytes=max_bytes, max_seconds=max_seconds,
@@ -74,7 +74,7 @@ class _SearchCommand(click.Command):
     """A command that takes `-word` for a word that must not occur, rather than for the options `-w -o -r -d`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        # With a blank before it, which the query ignores, it is no option.
+        # click takes no word that begins with a space for an option, and the query ignores the space.
         return super().parse_args(ctx, [re.sub(r"^-(?=[^\W\d_]{2})", " -", word) for word in args])
 
 
@@ -88,7 +88,7 @@ def _split_url(words: list[str]) -> tuple[list[str], str]:
     if not wanted:
         raise click.BadParameter("expected a URL before or after the words, got only words that must not occur")
     first, last = wanted[0], wanted[-1]
-    first_rank, last_rank = (is_place(word) + ("://" in word) for word in (first, last))  # 2 for a URL, 1 for a path
+    first_rank, last_rank = (is_location(word) + ("://" in word) for word in (first, last))  # 2 for a URL, 1 for a path
     if len(wanted) > 1 and first_rank == last_rank > 0:
         raise click.BadParameter(
             f"which is the text, {first!r} or {last!r}? Write a word that is also a path as a phrase: '\"{last}\"'"
@@ -99,14 +99,14 @@ def _split_url(words: list[str]) -> tuple[list[str], str]:
 
 def cite(
     url: Url,
-    source: Annotated[str, Argument(metavar="SOURCE", help="As an answer names it: START-STOP@GENERATION#CHECKSUM.")],
+    source: Annotated[str, Argument(metavar="SOURCE", help="As an answer cites it: START-STOP@GENERATION#CHECKSUM.")],
     s3: S3,
     allow: Allow = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the passage that a source of an answer names.
+    """Print the passage that an answer cites as SOURCE.
 
-    With #CHECKSUM, fail if the newest version of URL has another text there; without, only if the text is shorter.
+    Fails if the newest version of URL has another text there. Without #CHECKSUM, only the length is compared.
     """
     match = _SOURCE.fullmatch(source)
     start, stop = (int(match[1]), int(match[2])) if match else (0, 0)
@@ -115,7 +115,7 @@ def cite(
             f"not a source: {source!r}; a source is START-STOP with START below STOP, optionally with @GENERATION and "
             f"#CHECKSUM, and spans at most {_MOST_CITED:,} characters"
         )
-    with Monocontext.open(url, allow=allow or (), **options_of(url, s3)) as context:
+    with Monocontext.open(url, allow=allow or (), **checked_options(url, s3)) as context:
         text = str(context[start:stop])
         line = len(context.view(0, start + 1).lines)
         generation = context.generation
@@ -131,12 +131,12 @@ def cite(
         print_note("the source has no checksum, so the text may differ from what was cited")
     if is_unchanged is False:
         place = f"{url}: characters {start} to {stop} (line {line})"
-        advice = "the context has changed, or the source is of another one"
+        advice = "the context has changed, or the source is of another context"
         raise MonocontextError(f"{place} differ from the cited text: {advice}")
 
 
 def _is_unchanged(text: str, source: re.Match[str], generation: int | None) -> bool | None:
-    """Whether a text is the one that a source cites; None if the source has no checksum, and another version has it."""
+    """Whether a text is what a source cites; None if the source has no checksum and does not name `generation`."""
     start, stop, cited_generation, checksum = source.groups()
     if len(text) != int(stop) - int(start):
         return False

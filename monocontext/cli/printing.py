@@ -27,7 +27,7 @@ _OPTIONS = (
 _KEYWORD = rf"\b({'|'.join(_OPTIONS.split())})=(?:True\b|\['([^']*)'\]|'([^']*)'|(?=[\s,;:)]|$))"
 """A keyword of Python in a message of the library, such as `anonymous=True`, and its value."""
 _KEY_ADVICE = (("pass api_key= or", "give"), (", or pass api_key=", ""))
-"""Advice of messages to pass a key, which is no flag, and what replaces it."""
+"""Advice in messages to pass a key, for which there is no flag, and the replacement."""
 _quiet = False
 _handler: logging.Handler | None = None  # prints the records of our loggers with `--verbose`
 
@@ -76,7 +76,7 @@ def shows_progress() -> bool:
 
 
 def progress_bar(label: str, total: int | None = None) -> AbstractContextManager[Callable[..., None]]:
-    """Yield the `progress` callback of a long operation. It draws a bar on a terminal, and else does nothing."""
+    """Yield the `progress` callback of a long operation. It draws a bar, but only on a terminal."""
     return notebook.progress_bar(label, total) if shows_progress() else nullcontext(lambda *_: None)
 
 
@@ -86,7 +86,7 @@ def wants_colour() -> bool:
 
 
 def escape_controls(text: str) -> str:
-    """Escape control characters: a hostile name could fill the clipboard or hide a line by an escape sequence."""
+    """Escape control characters: an escape sequence in a hostile name could fill the clipboard or hide a line."""
     return re.sub(_CONTROLS, lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
@@ -108,7 +108,7 @@ def print_record(as_json: bool, row: Mapping[str, Any], text: str) -> None:
 
 
 def print_error(program: str, error: object) -> None:
-    """Print an error in one line on stderr, with keywords of Python rewritten as flags.
+    """Print an error as one line on stderr, with Python keyword arguments rewritten as flags.
 
     If a store refuses or fails, the message names the URL that the user gave instead of the manifest below it.
     """
@@ -119,7 +119,7 @@ def print_error(program: str, error: object) -> None:
 
 
 def hide_secrets(message: str) -> str:
-    """A message without passwords and signatures of the URLs in it, which a user may have given in a wrong place."""
+    """A message without the passwords and signatures in its URLs, which a user may have given in the wrong place."""
     return re.sub(r"\S+", lambda word: without_secrets(word[0]), message)
 
 
@@ -147,7 +147,7 @@ def write_bytes(data: bytes) -> None:
 
 
 def as_flags(message: str) -> str:
-    """A message with keywords of Python rewritten as flags, `anonymous=True` as `--anonymous`, and without secrets."""
+    """A message without secrets, and with flags for Python keyword arguments: `--anonymous` for `anonymous=True`."""
     message = hide_secrets(message)
     for advice, replacement in _KEY_ADVICE:
         message = message.replace(advice, replacement)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import click
 
 from monocontext.adapters.text_bytes import reader_of
-from monocontext.cli.options import S3, Allow, AsJson, Generation, folder_prefix, globs_of, options_of
+from monocontext.cli.options import S3, Allow, AsJson, Generation, checked_options, folder_prefix, globs_of
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import print_line, print_record, print_row, write_text
 from monocontext.errors import NotFound
@@ -32,7 +32,7 @@ _SHOWN_OF_STORED = ("url", "version", "created", "characters", "lines", "bytes",
 
 def info(url: Url, s3: S3, generation: Generation = None, as_json: AsJson = False) -> None:
     """Describe the context at URL (1 GET; above 150 GB one more for each directory, which covers 1 TB of text)."""
-    options = options_of(url, s3)
+    options = checked_options(url, s3)
     with Monocontext.open(url, generation=generation, prefetch="off", **options) as context:
         manifest = reader_of(context).manifest
     if manifest.has_directories:
@@ -75,7 +75,7 @@ def outline(url: Url, s3: S3, allow: Allow = None, as_json: AsJson = False) -> N
     With --json, prints one object: `characters`, `lines`, `documents`, `names`, `kinds`, `places`, and `headings`, each
     with `start` in characters, `line`, `kind` and `text`.
     """
-    with Monocontext.open(url, allow=allow or (), **options_of(url, s3)) as context:
+    with Monocontext.open(url, allow=allow or (), **checked_options(url, s3)) as context:
         described = context.outline()
     if as_json:
         print(json.dumps(asdict(described) | {"headings": [heading._asdict() for heading in described.headings]}))
@@ -88,17 +88,17 @@ def cat(
     url: Url,
     s3: S3,
     chars: Annotated[str | None, Option(metavar="A:B", help="Characters A to B, as in context[A:B].")] = None,
-    lines: Annotated[str | None, Option(metavar="A:B", help="Lines A up to B, without B, from 1; or A alone.")] = None,
-    document: Annotated[str | None, Option(metavar="NAME", help="This document alone, in which --lines count.")] = None,
+    lines: Annotated[str | None, Option(metavar="A:B", help="Lines A up to but not including B, from 1; or A.")] = None,
+    document: Annotated[str | None, Option(metavar="NAME", help="Only this document; --lines counts in it.")] = None,
     generation: Generation = None,
     allow: Allow = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the text of the context at URL, or a part of it, piece by piece; with --json as one object."""
     if chars is not None and not (lines is None and document is None):
-        raise click.BadParameter("--chars cannot be combined with --lines or --document: leave it or them out")
+        raise click.BadParameter("--chars cannot be combined with --lines or --document: leave out one or the other")
     part, line_range = _parse_range(chars or ":"), _line_range(lines)
-    options = options_of(url, s3)
+    options = checked_options(url, s3)
     with Monocontext.open(url, allow=allow or (), generation=generation, **options) as context:
         view = context.view(part.start, part.stop) if document is None else _document_view(context, url, document)
         if line_range is not None:
@@ -132,7 +132,7 @@ def _parse_range(text: str) -> slice:
 
 
 def _line_range(lines: str | None) -> slice | None:
-    """Parse `--lines`, which counts from 1, into a slice from 0."""
+    """Parse `--lines`, which counts from 1, into a slice that counts from 0; None if it is not given."""
     if lines is None:
         return None
     part = _parse_range(lines)
@@ -150,7 +150,7 @@ def ls_documents(
     as_json: AsJson = False,
 ) -> None:
     """List the documents of the context at URL: characters, lines, name (1 GET for 4,096 documents)."""
-    with Monocontext.open(url, generation=generation, **options_of(url, s3)) as context:
+    with Monocontext.open(url, generation=generation, **checked_options(url, s3)) as context:
         documents = context.documents
         globs = globs_of([pattern] if pattern else [])
         for record in documents.records():

@@ -62,7 +62,7 @@ _has_begun = False  # whether a command is running: then Ctrl-C raises KeyboardI
 
 
 def _leave_on_interrupt(name: str) -> None:
-    """Let Ctrl-C end the process with one line also while modules are imported and in callbacks of the interpreter."""
+    """Let Ctrl-C end the process with one line, also during imports and in callbacks of the interpreter."""
 
     def interrupt(*_: object) -> None:
         if _has_begun:

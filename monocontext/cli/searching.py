@@ -12,74 +12,99 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from itertools import chain
 from typing import Annotated
 
 import click
 
 from monocontext.adapters.text_bytes import reader_of
-from monocontext.cli.cluster import Dask, workers
+from monocontext.cli import options as shared
 from monocontext.cli.grep_json import json_messages
-from monocontext.cli.options import S3, Allow, AsJson, Generation, folder_prefix, globs_of, options_of
-from monocontext.cli.parameters import AT_LEAST_0, NOT_NEGATIVE, Argument, Option, OptionGroup, is_place
+from monocontext.cli.options import S3, Allow, AsJson, Dask, Generation
+from monocontext.cli.parameters import AT_LEAST_0, NOT_NEGATIVE, Argument, Option, OptionGroup, is_location
 from monocontext.cli.printing import escape_controls, set_quiet, wants_colour, write_bytes
 from monocontext.engine.stats import Stats
 from monocontext.errors import MonocontextError
 from monocontext.format.documents import Document
+from monocontext.records import dataclass
 from monocontext.shell.lines import NAME, ShownFile, Style, count_lines, format_lines, ranges_of, select_lines
 from monocontext.text.monocontext import Monocontext
 from monocontext.text.regex.linewise import Linewise
 from monocontext.text.search.grep import compile_query
 
 PATTERN_SECONDS = 30  # the most seconds that a pattern may take on one piece of the text where nobody can press Ctrl-C
-_GLOBAL_FLAGS = r"(?:\(\?[aimsux]+\))+"
+_GLOBAL_FLAGS = r"(?:\(\?[aimsux]+\))+"  # at the beginning of a pattern: `(?i)`, `(?i)(?m)`
 _POSIX_CLASS = r"(?<!\\)(?:\\\\)*\[\^?\]?(?:\\.|[^\]\\])*?(\[:\^?\w+:\])"
-"""A set of characters with a class of POSIX in it, which Python's `re` would read as letters."""
-_TOKENS = r"(?s)\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$"  # the parts of a pattern where `$` is no line end, and each line end
+"""A set with a POSIX class, whose letters `re` would match: `[x[:digit:]]`, not `\\[[:digit:]`, which has no set."""
+_ESCAPE_SET_OR_END = r"(?s)\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$"
+"""An escape such as `\\$`, a set such as `[$]`, or the end of a line, `$`. Only the last is a `$` on its own."""
 
 
-def matching(
-    ignore_case: Annotated[bool, Option("--ignore-case", "-i", help="Letters match in either case.")] = False,
-    fixed: Annotated[bool, Option("--fixed-strings", "-F", help="Patterns are plain texts.")] = False,
-    words: Annotated[bool, Option("--word-regexp", "-w", help="Match whole words only.")] = False,
-    whole_lines: Annotated[bool, Option("--line-regexp", "-x", help="Match whole lines only.")] = False,
-) -> Callable[[list[str]], Linewise]:
-    """The options of patterns. Returns a function that compiles patterns with them."""
-    return partial(_compile_patterns, ignore_case=ignore_case, fixed=fixed, words=words, whole_lines=whole_lines)
+@dataclass(frozen=True, slots=True)
+class PatternOptions:
+    """The options for patterns."""
+
+    ignore_case: Annotated[bool, Option("--ignore-case", "-i", help="Letters match in either case.")] = False
+    fixed: Annotated[bool, Option("--fixed-strings", "-F", help="Patterns are plain texts.")] = False
+    words: Annotated[bool, Option("--word-regexp", "-w", help="Match whole words only.")] = False
+    whole_lines: Annotated[bool, Option("--line-regexp", "-x", help="Match whole lines only.")] = False
+
+    def compile(self, patterns: list[str]) -> Linewise:
+        """Compile patterns into one that matches where any of them does. Raises `MonocontextError` for invalid ones."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # warnings are for authors of Python code
+                expressions = [self._expression_of(pattern) for pattern in patterns]
+                return compile_query(expressions, ignore_case=self.ignore_case)
+        except (re.error, OverflowError, RecursionError) as error:
+            shown = f"{error.pattern!r}: " if isinstance(error, re.error) else ""
+            message = f"not a regular expression: {shown}{error} (-F searches for it as plain text)"
+            raise MonocontextError(message) from None
+
+    def _expression_of(self, pattern: str) -> str:
+        """The regular expression for a pattern. Raises `MonocontextError` or `re.error` for an invalid pattern."""
+        expression = re.escape(pattern) if self.fixed else _scope_flags(_check_pattern(pattern))
+        if self.whole_lines:
+            expression = rf"^(?:{expression})$"
+        elif self.words:
+            expression = rf"(?<!\w)(?:{expression})(?!\w)"
+        return _allow_cr_at_line_end(expression)
 
 
-def layout(
-    numbers: Annotated[bool | None, Option("--line-number/--no-line-number", "-n/-N", help="Number lines.")] = None,
-    columns: Annotated[bool, Option("--column", help="Print the byte of the first match in its line, from 1.")] = False,
-    names: Annotated[bool | None, Option("--with-filename/--no-filename", "-H/-I", help="Print names.")] = None,
-    heading: Annotated[bool | None, Option("--heading/--no-heading", help="Print a name above its lines.")] = None,
-    after: Annotated[int | None, Option("--after-context", "-A", type=AT_LEAST_0, help="Lines after a hit.")] = None,
-    before: Annotated[int | None, Option("--before-context", "-B", type=AT_LEAST_0, help="Lines before it.")] = None,
-    around: Annotated[int, Option("--context", "-C", type=AT_LEAST_0, help="Lines before and after it.")] = 0,
-    only_matching: Annotated[bool, Option("--only-matching", "-o", help="Print each match, not its line.")] = False,
-) -> Callable[[Linewise, bool], Style]:
-    """The options of a printed line. Returns a function that makes the style, for a pattern and whether several
-    documents are searched."""
-    is_terminal = sys.stdout.isatty()
-    return lambda pattern, are_several: Style(
-        pattern,
-        has_names=are_several if names is None else names,
-        has_numbers=is_terminal or columns if numbers is None else numbers,
-        only_matching=only_matching,
-        before=around if before is None else before,
-        after=around if after is None else after,
-        has_headings=is_terminal if heading is None else heading,
-        has_columns=columns,
-        has_colour=wants_colour(),
-        escape=escape_controls if is_terminal else str,
-    )
+@dataclass(frozen=True, slots=True)
+class LayoutOptions:
+    """The options for printed lines. None: the default depends on stdout and on the text."""
+
+    numbers: Annotated[bool | None, Option("--line-number/--no-line-number", "-n/-N", help="Number lines.")] = None
+    columns: Annotated[bool, Option("--column", help="Print the byte of the first match in its line, from 1.")] = False
+    names: Annotated[bool | None, Option("--with-filename/--no-filename", "-H/-I", help="Print names.")] = None
+    heading: Annotated[bool | None, Option("--heading/--no-heading", help="Print a name above its lines.")] = None
+    after: Annotated[int | None, Option("--after-context", "-A", type=AT_LEAST_0, help="Lines after a hit.")] = None
+    before: Annotated[int | None, Option("--before-context", "-B", type=AT_LEAST_0, help="Lines before it.")] = None
+    around: Annotated[int, Option("--context", "-C", type=AT_LEAST_0, help="Lines before and after it.")] = 0
+    only_matching: Annotated[bool, Option("--only-matching", "-o", help="Print each match, not its line.")] = False
+
+    def style(self, pattern: Linewise, *, has_several: bool) -> Style:
+        """The style of the lines that match a pattern. `has_several`: whether the text has several documents."""
+        is_terminal = sys.stdout.isatty()
+        return Style(
+            pattern,
+            has_names=has_several if self.names is None else self.names,
+            has_numbers=is_terminal or self.columns if self.numbers is None else self.numbers,
+            only_matching=self.only_matching,
+            before=self.around if self.before is None else self.before,
+            after=self.around if self.after is None else self.after,
+            has_headings=is_terminal if self.heading is None else self.heading,
+            has_columns=self.columns,
+            has_colour=wants_colour(),
+            escape=escape_controls if is_terminal else str,
+        )
 
 
 def grep(
-    places: Annotated[list[str], Argument(metavar="[PATTERN] URL", help="The pattern, unless -e gives it; the URL.")],
-    compile_patterns: Annotated[Callable[[list[str]], Linewise], OptionGroup(matching)],
-    make_style: Annotated[Callable[[Linewise, bool], Style], OptionGroup(layout)],
+    arguments: Annotated[list[str], Argument(metavar="[PATTERN] URL", help="Pattern, unless -e gives it; then URL.")],
+    pattern_options: Annotated[PatternOptions, OptionGroup(PatternOptions)],
+    layout: Annotated[LayoutOptions, OptionGroup(LayoutOptions)],
     s3: S3,
     patterns: Annotated[list[str] | None, Option("--regexp", "-e", help="A pattern; repeatable.")] = None,
     invert: Annotated[bool, Option("--invert-match", "-v", help="Print lines that do not match.")] = False,
@@ -104,37 +129,38 @@ def grep(
     began = time.monotonic()
     if silent:
         set_quiet(True)
-    expressions, url = _split_places(places, patterns)
-    pattern = compile_patterns(expressions)
+    expressions, url = _split_url(arguments, patterns)
+    pattern = pattern_options.compile(expressions)
     if silent or files:
         most = 1 if most is None else min(most, 1)
-    options = options_of(url, s3)
+    options = shared.checked_options(url, s3)
     is_terminal = sys.stdout.isatty()
     if max_seconds is None:
         max_seconds = 0 if is_terminal else PATTERN_SECONDS
     with (
-        workers(dask) as executor,
+        shared.workers(dask) as executor,
         Monocontext.open(url, allow=allow or (), generation=generation, **options) as context,
         _pattern_limit(max_seconds, context.stats),
     ):
         scope = _Scope(context, url, globs or [], str if as_json else escape_controls)
-        style = make_style(pattern, context.documents.count > 1)
+        style = layout.style(pattern, has_several=context.documents.count > 1)
         selected = select_lines(
             context, pattern, scope.ranges(), scope.file_at, invert=invert, most_per_file=most, executor=executor
         )
-        first = next(selected, None)
-        if not silent:
-            lines = chain([first] if first else [], selected)
-            rows: Iterator[str]
-            if files:
-                rows = (json.dumps({"path": name}) if as_json else name for name, _ in count_lines(lines, style))
-            elif count:
-                rows = _format_counts(count_lines(lines, style), style, as_json)
-            elif as_json:
-                rows = json_messages(lines, context, style, ascii_only=is_terminal)
-            else:
-                rows = format_lines(lines, style)
-            _print_rows(rows, flushes=is_terminal)
+        first = next(selected, None)  # tells the exit status
+        lines = chain([first] if first else [], selected)
+        rows: Iterator[str]
+        if silent:
+            rows = iter(())
+        elif files:
+            rows = (json.dumps({"path": name}) if as_json else name for name, _ in count_lines(lines, style))
+        elif count:
+            rows = _format_counts(count_lines(lines, style), style, as_json)
+        elif as_json:
+            rows = json_messages(lines, context, style, ascii_only=is_terminal)
+        else:
+            rows = format_lines(lines, style)
+        _print_rows(rows, flushes=is_terminal)
         if stats:
             _print_stats(context.stats, time.monotonic() - began)
     if first is None:
@@ -143,27 +169,27 @@ def grep(
 
 @contextmanager
 def _pattern_limit(seconds: float, stats: Stats) -> Iterator[None]:
-    """Raise `MonocontextError` where a search takes this many seconds without going on in the text, as `(a+)+$` over a
-    line of a hundred letters, which takes years; 0 for no limit.
+    """Raise `MonocontextError` in the block if a search reads no text for this long; 0 for no limit.
 
-    These are seconds of the processor: a slow network, or a pager at the other end of the pipe, is not a slow pattern.
-    `re` runs C code that only a signal can stop, so there is no limit on Windows, and outside the main thread.
+    An example is `(a+)+$` over a line of a hundred letters, which would take years. The seconds are processor time: a
+    slow network, or a pager at the other end of the pipe, is not a slow pattern. Only a signal can stop the C code of
+    `re`, so there is no limit on Windows, and outside the main thread.
     """
     if not seconds or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
-    used = stats.bytes_used
+    bytes_at_last_signal = stats.bytes_used
 
-    def ring(*_: object) -> None:
-        nonlocal used
-        if used == stats.bytes_used:
+    def check_progress(*_: object) -> None:
+        nonlocal bytes_at_last_signal
+        if bytes_at_last_signal == stats.bytes_used:
             raise MonocontextError(
                 f"a pattern took more than {seconds:g} seconds on one piece of the text: avoid a repeat in a repeat, "
                 "such as (a+)+, or allow more with --max-seconds"
             )
-        used = stats.bytes_used
+        bytes_at_last_signal = stats.bytes_used
 
-    before = signal.signal(signal.SIGVTALRM, ring)
+    before = signal.signal(signal.SIGVTALRM, check_progress)
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds, seconds)
     try:
         yield
@@ -172,46 +198,28 @@ def _pattern_limit(seconds: float, stats: Stats) -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
-def _split_places(places: list[str], patterns: list[str] | None) -> tuple[list[str], str]:
+def _split_url(arguments: list[str], patterns: list[str] | None) -> tuple[list[str], str]:
     """The patterns and the URL in the arguments PATTERN URL, or URL alone with -e. Raises `click.BadParameter`."""
     expected = 1 if patterns else 2
-    if len(places) != expected:
-        arguments = "one argument with -e, the URL" if patterns else "two arguments, PATTERN and URL"
-        several = "; to search a folder, name the folder rather than its files" if len(places) > expected else ""
-        raise click.BadParameter(f"expected {arguments}, got {len(places)}{several}")
-    if not patterns and is_place(places[0]) and not is_place(places[1]):
-        turned = shlex.join(places[::-1])
-        raise click.BadParameter(f"no text at {places[1]!r}; the URL comes last: `monocontext grep {turned}`")
-    return patterns or places[:1], places[-1]
+    if len(arguments) != expected:
+        wanted = "one argument with -e, the URL" if patterns else "two arguments, PATTERN and URL"
+        several = "; to search a folder, name the folder rather than its files" if len(arguments) > expected else ""
+        raise click.BadParameter(f"expected {wanted}, got {len(arguments)}{several}")
+    if not patterns and is_location(arguments[0]) and not is_location(arguments[1]):
+        swapped = shlex.join(arguments[::-1])
+        raise click.BadParameter(f"no text at {arguments[1]!r}; the URL comes last: `monocontext grep {swapped}`")
+    return patterns or arguments[:1], arguments[-1]
 
 
-def _compile_patterns(patterns: list[str], ignore_case: bool, fixed: bool, words: bool, whole_lines: bool) -> Linewise:
-    """Compile the patterns of a command into one that searches lines. Raises `MonocontextError` if one is invalid."""
-    expressions = [re.escape(pattern) for pattern in patterns]
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # warnings are for authors of Python code
-            if not fixed:
-                expressions = [_checked_pattern(pattern) for pattern in patterns]
-            if whole_lines:
-                expressions = [rf"^(?:{expression})$" for expression in expressions]
-            elif words:
-                expressions = [rf"(?<!\w)(?:{expression})(?!\w)" for expression in expressions]
-            return compile_query([_before_cr(expression) for expression in expressions], ignore_case=ignore_case)
-    except (re.error, OverflowError, RecursionError) as error:
-        shown = f"{error.pattern!r}: " if isinstance(error, re.error) else ""
-        raise MonocontextError(f"not a regular expression: {shown}{error} (-F searches for it as plain text)") from None
-
-
-def _checked_pattern(pattern: str) -> str:
-    """The pattern with its flags in a group. Raises for a class of POSIX, and `re.error` with the pattern as typed."""
-    named = re.search(_POSIX_CLASS, pattern)
-    if named:
+def _check_pattern(pattern: str) -> str:
+    """Return the pattern. Raises `MonocontextError` for a class of POSIX, and `re.error` with the pattern as typed."""
+    posix_class = re.search(_POSIX_CLASS, pattern)
+    if posix_class:
         raise MonocontextError(
-            f"{named[1]} is not supported: write a-zA-Z, \\d, \\s or \\w, or search for plain text with -F"
+            f"{posix_class[1]} is not supported: write a-zA-Z, \\d, \\s or \\w, or search for plain text with -F"
         )
     re.compile(pattern)
-    return _scope_flags(pattern)
+    return pattern
 
 
 def _scope_flags(pattern: str) -> str:
@@ -224,19 +232,21 @@ def _scope_flags(pattern: str) -> str:
     return f"(?{letters}:{pattern[flags.end() :]}{comment_end})"
 
 
-def _before_cr(pattern: str) -> str:
+def _allow_cr_at_line_end(pattern: str) -> str:
     r"""A pattern whose `$` also matches before the `\r` of a line end, as with `rg --crlf`."""
-    return re.sub(_TOKENS, lambda token: r"(?=\r?$)" if token[0] == "$" else token[0], pattern)
+    return re.sub(_ESCAPE_SET_OR_END, lambda part: r"(?=\r?$)" if part[0] == "$" else part[0], pattern)
 
 
 class _Scope:
     """What of a text is searched: its documents that the globs select, or the whole text if it has no documents."""
 
     def __init__(self, context: Monocontext, url: str, globs: list[str], escape: Callable[[str], str]):
+        """`escape`: makes names safe to print. JSON escapes them itself, so `str` does for JSON."""
         self._context, self._documents, self._escape = context, context.documents, escape
-        self._folder, self._globs = folder_prefix(url) or "", globs_of(globs) if globs else None
-        size = reader_of(context).manifest.text_bytes
-        self._whole = ShownFile(escape(url), Document(0, url, 0, len(context), 0, 0, size), context)
+        self._folder = shared.folder_prefix(url) or ""
+        self._globs = shared.globs_of(globs) if globs else None
+        text_bytes = reader_of(context).manifest.text_bytes
+        self._whole_text = ShownFile(escape(url), Document(0, url, 0, len(context), 0, 0, text_bytes), context)
 
     def ranges(self) -> list[tuple[int, int]]:
         """The ranges [start, stop) to search, in characters."""
@@ -247,7 +257,7 @@ class _Scope:
     def file_at(self, character: int) -> ShownFile | None:
         """The document that holds a character; None if it is not to be searched."""
         if not self._documents.count:
-            return self._whole
+            return self._whole_text
         record = self._documents.at(character)
         if record is None or (self._globs is not None and not self._globs.select(record.name)):
             return None
@@ -273,9 +283,11 @@ def _format_counts(counts: Iterator[tuple[str, int]], style: Style, as_json: boo
 
 def _print_stats(stats: Stats, seconds: float) -> None:
     search = stats.search
-    pruned = f"{search.frames:,} in all, {search.pruned:,} pruned"
-    looked = f"{pruned}, {search.looked_at:,} looked at, {search.false_positives:,} in vain"
-    print(f"frames: {looked if search.searches else 'none pruned, every line is looked at'}", file=sys.stderr)
+    frames = "none pruned, every line is looked at"
+    if search.searches:
+        frames = f"{search.frames:,} in all, {search.pruned:,} pruned, {search.looked_at:,} looked at"
+        frames += f", {search.false_positives:,} in vain"
+    print(f"frames: {frames}", file=sys.stderr)
     text_bytes = stats.bytes_fetched - search.filter_bytes
     print(f"bytes: {text_bytes:,} of text and index, {search.filter_bytes:,} of filters", file=sys.stderr)
     print(f"GETs: {stats.gets:,}; seconds: {seconds:.2f}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The command `view`: show a context in a browser; and what it shares with other commands that serve a page."""
+"""The command `view`: show a context in a browser; and a function that serves any page until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated
 
 import click
 
-from monocontext.cli.options import S3, Allow, Generation, options_of
+from monocontext.cli.options import S3, Allow, Generation, checked_options
 from monocontext.cli.parameters import Option
 from monocontext.cli.printing import print_line, print_remark
 from monocontext.cli.reading import Url
@@ -27,7 +27,7 @@ OpenBrowser = Annotated[bool | None, Option("--open/--no-open", help="Open a bro
 def serve_page(
     make: Callable[[str, int], PageServer], host: str, port: int, subject: str, *, open_browser: bool | None
 ) -> None:
-    """Serve the page that `make` returns until Ctrl-C. Print its URL on stdout, a remark on `subject` on stderr."""
+    """Run the server that `make` returns until Ctrl-C. Prints its URL on stdout, and `subject` on stderr."""
     try:
         server = make(host, port)
     except (OSError, OverflowError) as error:
@@ -36,7 +36,7 @@ def serve_page(
         if not is_loopback(host):
             print_line(f"warning: anyone who can reach {host} can read this page", err=True)
         print(server.url, flush=True)
-        print_remark(f"serving {subject}; Ctrl-C ends it")
+        print_remark(f"serving {subject}; Ctrl-C stops it")
         if sys.stdout.isatty() if open_browser is None else open_browser:
             webbrowser.open(server.url)
         try:
@@ -55,5 +55,5 @@ def view(
     allow: Allow = None,
 ) -> None:
     """Show the context at URL in a browser: documents, text, searches and versions."""
-    with Monocontext.open(url, allow=allow or (), generation=generation, **options_of(url, s3)) as context:
+    with Monocontext.open(url, allow=allow or (), generation=generation, **checked_options(url, s3)) as context:
         serve_page(partial(ContextServer, context), host, port, context.url, open_browser=open_browser)

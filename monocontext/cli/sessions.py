@@ -1,4 +1,4 @@
-"""The commands `sessions ...`: list, show, search and pull the sessions of an archive; its state on this machine."""
+"""The commands `sessions ...`: list, show, search and pull sessions of an archive, and show this machine's hooks."""
 
 from __future__ import annotations
 
@@ -42,21 +42,18 @@ def list_sessions(
 ) -> None:
     """List sessions, the oldest first: id, time, users, number of turns, title."""
     with open_archive(archive_url(url, to), s3) as archive:
-        is_empty = True
-        for listed in _projects(archive, project):
-            for info in listed.sessions(since, until):
-                is_empty = False
-                title = " ".join((info.title or info.first_prompt).split())
-                row = {name: getattr(info, name) for name in _LISTED_FIELDS} | {"title": title}
-                users, started = ", ".join(info.users) or "-", info.started[:16] or "-"
-                line = f"{info.session_id}  {started:16}  {users}  {info.turns} turns  {title[:80]}"
-                print_record(as_json, row, line)
-        if is_empty:
+        infos = [info for listed in _projects(archive, project) for info in listed.sessions(since, until)]
+        for info in infos:
+            title = " ".join((info.title or info.first_prompt).split())
+            row = {name: getattr(info, name) for name in _LISTED_FIELDS} | {"title": title}
+            users, started = ", ".join(info.users) or "-", info.started[:16] or "-"
+            print_record(as_json, row, f"{info.session_id}  {started:16}  {users}  {info.turns} turns  {title[:80]}")
+        if not infos:
             print_note(f"{archive.url}: no sessions{' of that project or time' if project or since or until else ''}")
 
 
 def show(
-    session: Annotated[str, Argument(help="The id of the session, or the beginning of it.")],
+    session: Annotated[str, Argument(help="The id of the session, or its beginning.")],
     s3: S3,
     url: ArchiveUrl = None,
     to: To = None,
@@ -69,7 +66,7 @@ def show(
         archived, session_id = archive.find(session, project)
         turns = [item for item in archived.turns(session_id) if turn is None or item.n == turn]
     if turn is not None and not turns:
-        raise MonocontextError(f"no turn {turn} in session {session_id}: omit --turn to show all turns")
+        raise MonocontextError(f"no turn {turn} in session {session_id}: leave out --turn to see all turns")
     if as_json:
         for entry in turns:
             print(json.dumps(entry.to_dict()))
@@ -83,11 +80,11 @@ def search(
     url: ArchiveUrl = None,
     to: To = None,
     project: ProjectName = None,
-    most: Annotated[int, Option("--max-count", "-m", type=AT_LEAST_1, help="Print at most so many.")] = 50,
-    ranked: Annotated[bool, Option(help="KEYWORD is words to search for: print sessions, the best first.")] = False,
+    most: Annotated[int, Option("--max-count", "-m", type=AT_LEAST_1, help="Print at most this many.")] = 50,
+    ranked: Annotated[bool, Option(help="Take KEYWORD as words, and print the sessions that match best.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print the turns that contain a text, or with --ranked the sessions that match words. Exit 1 if there are none."""
+    """Print turns that contain a text, or with --ranked sessions that match words. Exits with 1 if there are none."""
     with open_archive(archive_url(url, to), s3) as archive:
         projects = _projects(archive, project)
         if ranked:
@@ -100,20 +97,20 @@ def search(
 
 def pull(
     s3: S3,
-    session: Annotated[str | None, Argument(help="The id of the session, or the beginning of it.")] = None,
+    session: Annotated[str | None, Argument(help="The id of the session, or its beginning.")] = None,
     url: ArchiveUrl = None,
     to: To = None,
-    into: Annotated[str, Option(metavar="DIR", help="Clone in which the session goes on.")] = ".",
+    into: Annotated[str, Option(metavar="DIR", help="Clone in which to continue the session.")] = ".",
     latest: Annotated[bool, Option(help="The last session of this repository, from any machine.")] = False,
     project: OwnProject = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fetch a session, so that Claude Code or Codex goes on with it in this clone of its repository."""
+    """Fetch a session, so that Claude Code or Codex can continue it in this clone of its repository."""
     is_archive = session is not None and ("://" in session or os.path.isdir(session))
     if session and url is None and (is_archive or (latest and to is None)):  # the one argument is the archive
         session, url = None, session
     if (session is not None) == latest:  # both, or neither
-        raise MonocontextError("name one session by its id, or take the last one of this repository with --latest")
+        raise MonocontextError("name one session by its id, or take the last session of this repository with --latest")
     with open_archive(archive_url(url, to), s3) as archive:
         pulled = pull_session(archive, session, Path(into), project)
     if as_json:
@@ -124,7 +121,7 @@ def pull(
 
 
 def _print_pulled(pulled: Pulled) -> None:
-    """Say where a session is now, and the command that goes on with it."""
+    """Print where a session is now, and the command that continues it."""
     if not pulled.is_new:
         print_line(f"{pulled.session_id} is here already, as long or longer: {pulled.path}")
     else:
@@ -132,16 +129,16 @@ def _print_pulled(pulled: Pulled) -> None:
     if pulled.redacted:
         print_line(f"{pulled.redacted} secrets are redacted, here too: the agent sees [REDACTED:...]")
     change_folder = "" if pulled.folder == Path.cwd().resolve() else f"cd {shlex.quote(str(pulled.folder))} && "
-    print_line(f"go on with it: {change_folder}{shlex.join(pulled.command)}")
+    print_line(f"continue it with: {change_folder}{shlex.join(pulled.command)}")
 
 
 def status(s3: S3, url: ArchiveUrl = None, to: To = None, as_json: AsJson = False) -> None:
-    """Show this machine's hooks, when its agents delete their sessions, and what the archive has of each project."""
+    """Show this machine's hooks, when its agents delete sessions, and how many the archive has of each project."""
     url = find_archive_url(url, to)
     hooks, notes = _find_hooks(Path.cwd())
     labels = [hook.label for hook in hooks]
     if not as_json:
-        for line in [*(labels or ["no hooks for this directory: monocontext hooks install"]), *notes]:
+        for line in [*(labels or ["no hooks for this directory: `monocontext hooks install` adds them"]), *notes]:
             print_line(line)
         print_line(f"log of uploads: {log_path()}")
     options_with_url = [hook.options for hook in hooks if hook.options.get("url")]
@@ -155,7 +152,7 @@ def status(s3: S3, url: ArchiveUrl = None, to: To = None, as_json: AsJson = Fals
         with open_archive(url, s3) as archive:
             counts = [(project.name, len(project.list_sessions())) for project in _projects(archive, None)]
     elif not as_json:
-        print_line("no archive is named: give its URL, or set MONOCONTEXT_URL, to see what it has")
+        print_line("no archive is named: give its URL, or set MONOCONTEXT_URL, to count its sessions")
     if as_json and not counts:
         counts = [(None, 0)]  # one row, for the hooks and the notes
     for name, count in counts:
@@ -164,7 +161,7 @@ def status(s3: S3, url: ArchiveUrl = None, to: To = None, as_json: AsJson = Fals
 
 
 class _Hooks(NamedTuple):
-    """Our hooks in a file of settings."""
+    """Hooks of monocontext in a settings file of an agent."""
 
     label: str  # names the agent and the file
     options: dict[str, object]  # those of the hooks, such as `url`
@@ -213,7 +210,7 @@ def _print_ranked(projects: list[Project], words: str, most: int, as_json: bool)
         if passages.note:
             print_line(f"monocontext: {project}: {passages.note}", err=True)
     results = [(passage, project) for project, passages in searched for passage in passages]
-    results.sort(key=lambda result: -result[0].score)
+    results.sort(key=lambda pair: pair[0].score, reverse=True)
     for passage, project in results[:most]:
         row = {"project": project, "session_id": passage.document, "score": passage.score, "content": passage.text}
         print_record(as_json, row, f"{passage.document} ({passage.score:.1f}): {' '.join(passage.text.split())}")
@@ -221,12 +218,12 @@ def _print_ranked(projects: list[Project], words: str, most: int, as_json: bool)
 
 
 def _excerpt(text: str, keyword: str) -> str:
-    """The text around the first match of a keyword on one line: 60 characters before it, and 140 from it on."""
+    """The text around the first match of a keyword, on one line: 60 characters before it and 140 from there on."""
     offset = max(0, text.lower().find(keyword.lower()))
     return " ".join(text[max(0, offset - 60) : offset + 140].split())
 
 
 app = CommandGroup(
-    "Upload sessions of coding agents without their secrets; list, show, search and go on with them.",
+    "Upload sessions of coding agents without their secrets; list, show, search and continue them.",
     {"upload": upload, "pull": pull, "status": status, "list": list_sessions, "show": show, "search": search},
 )

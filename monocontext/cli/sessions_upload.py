@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from functools import partial
 from typing import Annotated
 
 import click
 
 from monocontext.cli.archive import OwnProject, Patterns, To, archive_url, open_archive
-from monocontext.cli.options import S3, AsJson, rounds
+from monocontext.cli.options import S3, AsJson, repeat
 from monocontext.cli.parameters import INTERVAL, Argument, Option
 from monocontext.cli.printing import print_error, print_line
 from monocontext.errors import MonocontextError
@@ -31,14 +32,14 @@ def upload(
     everything: Annotated[bool, Option("--all", help="Upload every session on this machine.")] = False,
     watch: Annotated[bool, Option(help="Keep running, and upload what sessions add.")] = False,
     interval: Annotated[float, Option(type=INTERVAL, help="Seconds between two checks of --watch.")] = 10.0,
-    agent: Annotated[str | None, Option(help="Only sessions of this agent; for files, that which wrote them.")] = None,
+    agent: Annotated[str | None, Option(help="Only sessions of this agent; for files, their agent.")] = None,
     project: OwnProject = None,
-    dry_run: Annotated[bool, Option(help="Upload nothing; list what would be, and the secrets found.")] = False,
+    dry_run: Annotated[bool, Option(help="Upload nothing; list what would be uploaded, and its secrets.")] = False,
     no_redact: Annotated[bool, Option(help="Keep secrets in the upload; the archive records that.")] = False,
     pattern: Patterns = None,
     as_json: AsJson = False,
 ) -> None:
-    """Upload the latest session, the named ones, or all; those that are in the archive already are left out."""
+    """Upload the latest session, the named ones, or all. Sessions that are already in the archive are skipped."""
     names, url = _split_archive(list(arguments or ()), to)
     any_failed = False
     with open_archive(url, s3) as archive:
@@ -48,26 +49,34 @@ def upload(
         )  # fmt: skip
         Redactor(pattern or ())  # raises for a wrong pattern, which else each file would name
         files: list[SessionFile] = []
-        for _ in rounds(watch, interval):
+        for _ in repeat(watch, interval):
             try:
                 files = _select_sessions(names, everything, agent, watch)
             except (MonocontextError, OSError):
                 if not files:
                     raise  # else a file is empty while it is written again: its upload says so
             for file in files:
-                try:
-                    report = upload_file(file)
-                except (MonocontextError, OSError) as error:
-                    if not (everything or watch):
-                        raise
-                    any_failed = True  # one damaged file does not stop the upload of the others
-                    reported = str(error)  # an `OSError` names the file itself
-                    print_error("monocontext", reported if str(file.path) in reported else f"{file.path}: {reported}")
-                else:
-                    if not watch or report.bytes:
-                        _print_report(report, as_json, dry_run)
+                report = _upload_or_explain(upload_file, file, keeps_going=everything or watch)
+                if report is None:
+                    any_failed = True
+                elif report.bytes or not watch:
+                    _print_report(report, as_json=as_json, is_dry=dry_run)
     if any_failed:
         raise click.exceptions.Exit(1)
+
+
+def _upload_or_explain(
+    upload_file: Callable[[SessionFile], Uploaded], file: SessionFile, *, keeps_going: bool
+) -> Uploaded | None:
+    """Upload a file. With `keeps_going`, an error is printed rather than raised, and None is returned."""
+    try:
+        return upload_file(file)
+    except (MonocontextError, OSError) as error:
+        if not keeps_going:
+            raise
+        message = str(error)  # an `OSError` names the file itself
+        print_error("monocontext", message if str(file.path) in message else f"{file.path}: {message}")
+        return None
 
 
 def _split_archive(words: list[str], to: str | None) -> tuple[list[str], str]:
@@ -86,19 +95,19 @@ def _split_archive(words: list[str], to: str | None) -> tuple[list[str], str]:
 
 
 def _select_sessions(names: list[str], everything: bool, agent: str | None, watch: bool) -> list[SessionFile]:
-    """The sessions with these names; without names all with `--all` or `--watch`, else the latest."""
+    """The sessions with these names. Without names: all with `--all` or `--watch`, else the latest with its parts."""
     if names:
         return [file for name in names for file in find_sessions(name, agent)]
-    result = discover_sessions(agent)
-    if not result and not watch:
+    files = discover_sessions(agent)
+    if not files and not watch:
         raise MonocontextError("no agent has sessions on this machine: name a file, or run this where the agent runs")
     if everything or watch:
-        return result
-    latest = result[0].session_id.partition("/")[0]
-    return [file for file in result if file.session_id.partition("/")[0] == latest]
+        return files
+    parents = [file.session_id.partition("/")[0] for file in files]  # `id` for `id/agent`, a subagent of it
+    return [file for file, parent in zip(files, parents, strict=True) if parent == parents[0]]
 
 
-def _print_report(report: Uploaded, as_json: bool, is_dry: bool) -> None:
+def _print_report(report: Uploaded, *, as_json: bool, is_dry: bool) -> None:
     if as_json:
         counts = {name: getattr(report, name) for name in ("session_id", "project", "records", "turns", "bytes")}
         findings = [{"kind": item.kind, "line": item.line, "where": item.where} for item in report.findings]

@@ -12,10 +12,10 @@ from typing import Annotated, Any, cast
 
 import click
 
+from monocontext.cli import options as shared
 from monocontext.cli import writing
-from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.json_lines import read_json_lines
-from monocontext.cli.options import S3, Allow, AsJson, Generation, existing_options, globs_of, parse_bytes
+from monocontext.cli.options import S3, Allow, AsJson, Dask, Generation, parse_size
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import print_line, print_note, print_record, print_row, progress_bar
 from monocontext.cli.reading import Url
@@ -34,22 +34,22 @@ from monocontext.writing.upkeep.verify import verify as verify_context
 from monocontext.writing.upkeep.versions import list_versions
 from monocontext.writing.upkeep.versions import restore as restore_version
 
-Files = Annotated[list[str], Argument(metavar="SRC... URL", help="Files of JSON lines; then the URL of the context.")]
-Sources = Annotated[list[str], Argument(metavar="SRC... URL", help="Files, folders, URLs; then the context's URL.")]
+FilesAndUrl = Annotated[list[str], Argument(metavar="SRC... URL", help="Files of JSON lines; then the context's URL.")]
+SourcesAndUrl = Annotated[list[str], Argument(metavar="SRC... URL", help="Files, folders or URLs; then the URL.")]
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 7 * 86_400}  # by the unit of a duration
 
 
 def compact(
     url: Url,
     s3: S3,
-    segment_bytes: writing.Segments = "16M",  # type: ignore[assignment]  # defaults are parsed, too
-    frame_bytes: Annotated[int | None, Option(type=parse_bytes, metavar="SIZE", help="New size of frames.")] = None,
+    segment_bytes: writing.SegmentBytes = "16M",  # type: ignore[assignment]  # defaults are parsed, too
+    frame_bytes: Annotated[int | None, Option(type=parse_size, metavar="SIZE", help="New size of frames.")] = None,
     no_filters: writing.NoFilters = False,
     allow: Allow = None,
     as_json: AsJson = False,
 ) -> None:
     """Store the text of the context at URL in fewer, larger objects, as a new version, if that saves objects."""
-    options = existing_options(url, s3)
+    options = shared.stored_options(url, s3)
     with writing.storing("compact") as work:
         manifest = compact_context(
             url, segment_bytes=segment_bytes, frame_bytes=frame_bytes, filters=not no_filters, allow=allow or (),
@@ -59,7 +59,7 @@ def compact(
 
 
 def parse_seconds(text: str) -> float:
-    """Parse a duration such as `90m`, `36h` or `7d`."""
+    """Parse a duration such as `90m`, `36h` or `7d` into seconds."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", text.strip(), re.IGNORECASE)
     if not match:
         raise click.BadParameter(f"not a duration: {text!r}; examples are 90m, 36h and 7d")
@@ -74,9 +74,9 @@ def gc(
     as_json: AsJson = False,
 ) -> None:
     """Remove earlier versions of the context at URL after a grace period, with the objects that only they use."""
-    options = existing_options(url, s3)
+    options = shared.stored_options(url, s3)
     if older_than < SAFE_SECONDS and not dry_run:
-        print_note("with a grace period below two days, uploads and compactions that are running have to start again")
+        print_note("a grace period below two days makes running uploads and compactions start again")
     with progress_bar("gc", None) as show:
         report = collect(url, older_than_seconds=older_than, dry_run=dry_run, progress=show, store_options=options)
     if as_json:
@@ -90,10 +90,10 @@ def gc(
 
 
 def history(url: Url, s3: S3, as_json: AsJson = False) -> None:
-    """List the versions of the context at URL: time, characters, documents, and the changes in both."""
+    """List the versions of the context at URL: number, time, characters, documents, and how both counts changed."""
     characters = documents = 0
     has_previous = False  # whether the version before a row is there; `gc` may have removed it
-    for root in list_versions(url, store_options=existing_options(url, s3)):
+    for root in list_versions(url, store_options=shared.stored_options(url, s3)):
         count = root.documents.documents if root.documents else 0
         row = {"version": root.generation, "created": root.created, "characters": root.characters, "documents": count}
         change = f"{root.characters - characters:+,} characters, {count - documents:+,} documents"
@@ -110,20 +110,21 @@ def restore(
     as_json: AsJson = False,
 ) -> None:
     """Make an earlier version of the context at URL the newest one; the versions in between stay."""
-    options = existing_options(url, s3)
+    options = shared.stored_options(url, s3)
     writing.print_stored(restore_version(url, version, allow=allow or (), store_options=options), url, as_json)
 
 
 def update(
-    places: Files,
+    arguments: FilesAndUrl,
     s3: S3,
     text_field: Annotated[str, Option(metavar="FIELD", help="The field that holds the text.")] = "text",
     name_field: Annotated[str, Option(metavar="FIELD", help="The field that holds the name.")] = "name",
     encoding: writing.Encoding = "utf-8",
     as_json: AsJson = False,
 ) -> None:
-    """Replace documents of the context at URL by the rows of SRC with the same names, and append the other rows."""
-    sources, url, options = writing.split_places(places, s3)
+    """Replace documents of the context at URL with the rows of SRC that have their names, and append the other rows."""
+    sources, url = writing.split_url(arguments)
+    options = shared.context_options(url, s3)
     for name in sources:
         if Path(name).expanduser().is_dir():
             raise click.BadParameter(f"{name!r} is a folder, not a file of JSON lines: use `monocontext sync`")
@@ -135,7 +136,7 @@ def update(
 
 
 def sync(
-    places: Sources,
+    arguments: SourcesAndUrl,
     s3: S3,
     delete: Annotated[bool, Option(help="Also remove documents whose files are gone.")] = False,
     dry_run: Annotated[bool, Option(help="Change nothing; list what would change.")] = False,
@@ -150,13 +151,14 @@ def sync(
 ) -> None:
     """Make the context at URL hold the files of SRC: read and store only what is new or has changed.
 
-    SRC may also be a URL in a store, to take the objects below it.
+    SRC may also be a URL in a store: the objects below it are then the files.
     """
-    names, url, options = writing.split_places(places, s3, of_sources=True)
+    names, url = writing.split_url(arguments)
+    shared.context_options(url, s3, *names)  # the library divides the options between the stores
     sources: list[str | Path] = [name if "://" in name else Path(name).expanduser() for name in names]
-    with writing.usage_errors(), workers(dask) as executor:
+    with writing.usage_errors(), shared.workers(dask) as executor:
         result = sync_files(
-            sources, url, delete=delete, dry_run=dry_run, ignored=no_ignore, store_options=options, encoding=encoding,
+            sources, url, delete=delete, dry_run=dry_run, ignored=no_ignore, store_options=s3, encoding=encoding,
             errors=cast("Any", errors), include=tuple(include or ()), exclude=tuple(exclude or ()),
             follow_links=follow_links, note=print_note, executor=executor,
         )  # fmt: skip
@@ -177,19 +179,19 @@ def _print_synced(synced: Synced, url: str, dry_run: bool, as_json: bool) -> Non
     print_line(f"{url}: {'would be ' if dry_run else f'version {version}: '}{counts}, {synced.unchanged:,} unchanged")
 
 
-def remove_documents(url: str, globs: list[str], yes: bool, forget: bool, s3: StoreOptions) -> None:
-    """Delete the documents that match names or globs. Asks for confirmation if these are all."""
-    options = existing_options(url, s3)
+def remove_documents(url: str, globs: list[str], s3: StoreOptions, *, yes: bool, forget: bool) -> None:
+    """Delete the documents that `globs` name or match. Asks for confirmation if no document would stay."""
+    options = shared.stored_options(url, s3)
     with Monocontext.open(url, **options) as context:
         names = list(context.documents)
-    removed: dict[str, None] = {}
+    removed: dict[str, None] = {}  # in place of a set, which has no order
     for glob in globs:
         matches = [glob] if glob in names else []
-        if not matches and not glob.startswith("!"):  # else it would remove all that it does not name
-            matches = list(filter(globs_of([glob]).select, names))
+        if not matches and not glob.startswith("!"):  # a `!glob` would match all other documents
+            matches = list(filter(shared.globs_of([glob]).select, names))
         if not matches and not forget:
             raise NotFound(f"{url}: no document is named {glob!r} or matches that glob: `ls-documents` lists names")
-        removed.update(dict.fromkeys(matches or [glob]))  # an earlier version may have it
+        removed.update(dict.fromkeys(matches or [glob]))  # to forget what an earlier version has
     if names and removed.keys() >= set(names) and not yes:
         if not sys.stdin.isatty():
             raise click.UsageError(f"this would remove all {len(names):,} documents of {url}: confirm with --yes")
@@ -205,19 +207,19 @@ def verify(
     s3: S3,
     generation: Generation = None,
     allow: Allow = None,
-    forgotten: Annotated[list[str] | None, Option(metavar="TEXT", help="List objects that still hold it.")] = None,
+    forgotten: Annotated[list[str] | None, Option(metavar="TEXT", help="List objects that hold this text.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Read the whole context at URL and check every checksum, length and count; list damage and exit with 1.
+    """Read the whole context at URL and check every checksum, length and count. Exits with 1 if there is damage.
 
-    With --forgotten, list the objects that still hold a text, and exit with 1 if there are any.
+    With --forgotten, list the objects that still hold a text. Exits with 1 if there are any.
     """
     if forgotten:
         if generation is not None or allow:
             raise click.BadParameter("--forgotten looks at all objects below URL: leave out --generation and --allow")
         _list_leftovers(url, forgotten, s3, as_json)
         return
-    options = existing_options(url, s3)
+    options = shared.stored_options(url, s3)
     with progress_bar("verify", None) as show:
         report = verify_context(url, generation=generation, allow=allow or (), progress=show, store_options=options)
     if as_json:
@@ -234,14 +236,14 @@ def verify(
 
 
 def _list_leftovers(url: str, texts: list[str], s3: StoreOptions, as_json: bool) -> None:
-    """Print the objects below a URL that still hold one of some texts; exit with 1 if there are any."""
-    keys = find_leftovers(url, texts, store_options=existing_options(url, s3))
+    """Print the objects below a URL that still hold one of the texts. Exits with 1 if there are any."""
+    keys = find_leftovers(url, texts, store_options=shared.stored_options(url, s3))
     if as_json:
         print(json.dumps({"url": url, "objects": keys}))
     else:
         for key in keys:
             print_row(key)
-        print_line(f"{url}: objects that hold it: {len(keys):,}" if keys else f"{url}: no object holds it")
+        print_line(f"{url}: {_count(len(keys), 'object') if keys else 'no object'} with a forgotten text")
     if keys:
         raise click.exceptions.Exit(1)
 

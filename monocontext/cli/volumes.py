@@ -23,7 +23,7 @@ def list_volumes(s3: S3, as_json: AsJson = False) -> None:
 
 
 def create(name: VolumeName, s3: S3) -> None:
-    """Create an empty volume. Fails if it exists."""
+    """Create an empty volume. Fails if the volume exists."""
     with open_store_at(volumes_url(), s3) as store:
         volumes = Volumes(store)
         if volumes.exists(name):

@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import click
 
-from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.json_lines import read_json_lines
-from monocontext.cli.options import S3, Allow, AsJson, options_of, parse_bytes, stored_options
+from monocontext.cli.options import S3, Allow, AsJson, Dask, checked_options, context_options, parse_size, workers
 from monocontext.cli.parameters import Argument, Option, OptionGroup, is_stored_text
 from monocontext.cli.printing import print_line, print_note, progress_bar, shows_progress
 from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions
+from monocontext.records import dataclass
 from monocontext.writing.decoding import PIECE_BYTES
 from monocontext.writing.documents import documents
 from monocontext.writing.folder import Folder
@@ -29,10 +30,10 @@ from monocontext.writing.publish import publish
 from monocontext.writing.segments import FRAME_BYTES
 from monocontext.writing.upkeep.compact import add_filters
 
-Places = Annotated[list[str], Argument(metavar="SRC... URL", help="Files, folders, - (stdin); then the context's URL.")]
-FollowLinks = Annotated[bool, Option(help="Follow links in a directory, also out of it.")]
-Frames = Annotated[int, Option(type=parse_bytes, metavar="SIZE", help="Text in one frame, the unit of reads.")]
-Segments = Annotated[int, Option(type=parse_bytes, metavar="SIZE", help="Stored bytes in one object.")]
+SourcesAndUrl = Annotated[list[str], Argument(metavar="SRC... URL", help="Files, folders, - (stdin); then the URL.")]
+FollowLinks = Annotated[bool, Option(help="Follow links in a directory, even those that lead out of it.")]
+FrameBytes = Annotated[int, Option(type=parse_size, metavar="SIZE", help="Text in one frame, the unit of reads.")]
+SegmentBytes = Annotated[int, Option(type=parse_size, metavar="SIZE", help="Stored bytes in one object.")]
 Encoding = Annotated[str, Option(help="Encoding of the sources.")]
 Errors = Annotated[str, Option(type=click.Choice(["strict", "replace"]), help="What to do with invalid bytes.")]
 Globs = Annotated[list[str] | None, Option(metavar="GLOB", help="Files and folders, as in .gitignore; repeatable.")]
@@ -40,39 +41,66 @@ NoIgnore = Annotated[bool, Option(help="Also take files of a git repository that
 NoFilters = Annotated[bool, Option(help="Write no search filters.")]
 
 
-def input_options(
-    encoding: Encoding = "utf-8",
-    errors: Errors = "strict",
-    include: Globs = None,
-    exclude: Globs = None,
-    no_ignore: NoIgnore = False,
-    follow_links: FollowLinks = False,
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """The options for the sources of a text."""
+
+    encoding: Encoding = "utf-8"
+    errors: Errors = "strict"
+    include: Globs = None
+    exclude: Globs = None
+    no_ignore: NoIgnore = False
+    follow_links: FollowLinks = False
     documents: Annotated[
         str | None, Option(type=click.Choice(["jsonl"]), help="Read files of JSON lines: each row is a document.")
-    ] = None,
-    text_field: Annotated[str, Option(metavar="FIELD", help="With --documents: the field with the text.")] = "text",
-    name_field: Annotated[str | None, Option(metavar="FIELD", help="The field with the name; else a number.")] = None,
-) -> Callable[[list[str]], dict[str, Any]]:
-    """The options of sources. Returns a function that turns their names into keywords of `publish` and `append`."""
-    if documents and (errors != "strict" or include or exclude or no_ignore or follow_links):
-        raise click.UsageError("--documents reads rows, not folders or plain text: only --encoding goes with it")
-    fields = {"text_field": text_field, "name_field": name_field, "encoding": encoding}
-    return lambda names: {
-        "sources": _sources(names, documents is not None, fields), "encoding": encoding, "errors": errors,
-        "note": print_note, "include": tuple(include or ()), "exclude": tuple(exclude or ()), "ignored": no_ignore,
-        "follow_links": follow_links,
-    }  # fmt: skip
+    ] = None
+    text_field: Annotated[str, Option(metavar="FIELD", help="With --documents: the field with the text.")] = "text"
+    name_field: Annotated[str | None, Option(metavar="FIELD", help="Field with the name; by default a number.")] = None
+
+    def __post_init__(self) -> None:
+        """Raise `click.UsageError` for options that do not go together."""
+        reads_plain_text = self.errors != "strict" or self.include or self.exclude or self.no_ignore
+        if self.documents and (reads_plain_text or self.follow_links):
+            raise click.UsageError("--documents reads rows, not folders or plain text: only --encoding goes with it")
+        if not self.documents and (self.name_field is not None or self.text_field != "text"):
+            raise click.BadParameter("--text-field and --name-field need --documents jsonl: add it, or leave them out")
+
+    def keywords(self, names: list[str]) -> dict[str, Any]:
+        """The keywords of `publish` and `append` for the sources with these names. Raises `click.BadParameter`."""
+        return {
+            "sources": self._sources(names), "encoding": self.encoding, "errors": self.errors, "note": print_note,
+            "include": tuple(self.include or ()), "exclude": tuple(self.exclude or ()), "ignored": self.no_ignore,
+            "follow_links": self.follow_links,
+        }  # fmt: skip
+
+    def _sources(self, names: list[str]) -> Iterable[Source]:
+        if self.documents and "-" in names:
+            raise click.BadParameter("--documents reads files, not stdin: write the rows to a file")
+        url = next((name for name in names if "://" in name), None)
+        if url:
+            raise click.BadParameter(
+                f"{url} is not a file here: `monocontext sync {url} URL` stores its objects as documents, and "
+                f"`monocontext index {url} URL` refers to them without a copy"
+            )
+        if self.documents:
+            read = partial(
+                read_json_lines, text_field=self.text_field, name_field=self.name_field, encoding=self.encoding
+            )
+            return (documents(read(Path(name).expanduser())) for name in names)
+        if "-" in names:
+            return _with_stdin(names)
+        return [Path(name).expanduser() for name in names]  # a list, so that equal names of documents can be told apart
 
 
-Inputs = Annotated[Callable[[list[str]], dict[str, Any]], OptionGroup(input_options)]
+Inputs = Annotated[SourceOptions, OptionGroup(SourceOptions)]
 
 
 def upload(
-    places: Places,
+    arguments: SourcesAndUrl,
     inputs: Inputs,
     s3: S3,
-    frame_bytes: Frames = "256K",  # type: ignore[assignment]  # click parses defaults too
-    segment_bytes: Segments = "16M",  # type: ignore[assignment]
+    frame_bytes: FrameBytes = "256K",  # type: ignore[assignment]  # click parses defaults too
+    segment_bytes: SegmentBytes = "16M",  # type: ignore[assignment]
     codec: Annotated[str, Option(type=click.Choice(["zstd", "raw"]), help="raw stores plain text.")] = "zstd",
     replace: Annotated[bool, Option(help="Replace the text of an existing context.")] = False,
     no_filters: NoFilters = False,
@@ -80,44 +108,46 @@ def upload(
     as_json: AsJson = False,
 ) -> None:
     """Store texts as a new context at URL."""
-    sources, url, options = split_places(places, s3)
+    sources, url = split_url(arguments)
+    options = context_options(url, s3)
     with storing("upload", dask, sources) as work:
         manifest = publish(
             url=url, frame_bytes=frame_bytes, segment_bytes=segment_bytes, codec=codec, filters=not no_filters,
-            replace=replace, store_options=options, **inputs(sources), **work,
+            replace=replace, store_options=options, **inputs.keywords(sources), **work,
         )  # fmt: skip
     print_stored(manifest, url, as_json)
 
 
 def append(
-    places: Places,
+    arguments: SourcesAndUrl,
     inputs: Inputs,
     s3: S3,
-    segment_bytes: Segments = "16M",  # type: ignore[assignment]
+    segment_bytes: SegmentBytes = "16M",  # type: ignore[assignment]
     no_filters: NoFilters = False,
     dask: Dask = None,
     as_json: AsJson = False,
 ) -> None:
     """Add texts at the end of the context at URL, as a new version of it."""
-    sources, url, options = split_places(places, s3)
+    sources, url = split_url(arguments)
+    options = context_options(url, s3)
     with storing("append", dask, sources) as work:
         manifest = append_to(
-            url=url, segment_bytes=segment_bytes, filters=not no_filters, store_options=options, **inputs(sources),
-            **work,
+            url=url, segment_bytes=segment_bytes, filters=not no_filters, store_options=options,
+            **inputs.keywords(sources), **work,
         )  # fmt: skip
     print_stored(manifest, url, as_json)
 
 
 def index(
-    places: Annotated[
-        list[str], Argument(metavar="SRC... DEST", help="Objects, or places of objects; then the URL of the context.")
+    arguments: Annotated[
+        list[str], Argument(metavar="SRC... DEST", help="Objects, or prefixes of objects; then the context's URL.")
     ],
     s3: S3,
     filters: Annotated[
-        bool | None, Option("--filters/--no-filters", help="Write search filters; with DEST alone, add them to it.")
+        bool | None, Option("--filters/--no-filters", help="Write search filters; with DEST alone, add missing ones.")
     ] = None,
     rebuild: Annotated[bool, Option(help="With --filters: write all filters again.")] = False,
-    frame_bytes: Frames = "256K",  # type: ignore[assignment]
+    frame_bytes: FrameBytes = "256K",  # type: ignore[assignment]
     replace: Annotated[bool, Option(help="Replace the text of an existing context.")] = False,
     allow: Allow = None,
     dask: Dask = None,
@@ -127,60 +157,40 @@ def index(
 
     With --filters and no SRC: add the search filters that the context at DEST lacks. Its text stays as it is.
     """
-    if filters and len(places) == 1:
+    if filters and len(arguments) == 1:
         if replace or dask or frame_bytes != FRAME_BYTES:
             raise click.BadParameter("--replace, --frame-bytes and --dask need sources: --filters alone keeps the text")
-        _add_missing_filters(places[0], rebuild, allow or (), s3, as_json)
+        _add_missing_filters(arguments[0], rebuild, allow or (), s3, as_json)
         return
     if rebuild or allow:
         raise click.BadParameter("--rebuild and --allow need --filters and a URL alone: they are for stored contexts")
-    sources, url, options = split_places(places, s3, of_sources=True)
+    sources, url = split_url(arguments)
+    context_options(url, s3, *sources)  # the library divides the options between the stores
     with storing("index", dask, sources) as work:
         manifest = index_objects(
             sources, url, frame_bytes=frame_bytes, filters=filters is not False, replace=replace, note=print_note,
-            store_options=options, **work,
+            store_options=s3, **work,
         )  # fmt: skip
     print_stored(manifest, url, as_json)
 
 
 def _add_missing_filters(url: str, rebuild: bool, allow: Sequence[str], s3: StoreOptions, as_json: bool) -> None:
     """Add the search filters that a context lacks, or with `rebuild` write all of them again."""
-    options = options_of(url, s3)
+    options = checked_options(url, s3)
     with storing("index --filters") as work:
         manifest = add_filters(url, rebuild=rebuild, allow=allow, store_options=options, progress=work["progress"])
     print_stored(manifest, url, as_json)
 
 
-def split_places(
-    places: list[str], s3: StoreOptions, *, of_sources: bool = False
-) -> tuple[list[str], str, StoreOptions]:
-    """Split the arguments SRC... URL into the sources, the URL of the context, and options: those of its store, or with
-    `of_sources` all that were given, which the library divides between the stores."""
-    *sources, url = places
+def split_url(arguments: list[str]) -> tuple[list[str], str]:
+    """The sources and the URL of the context in the arguments SRC... URL. Raises `click.BadParameter`."""
+    *sources, url = arguments
     if not sources:
         raise click.BadParameter(f"expected one or more sources and then a URL, got only {url!r}")
-    if text := next((name for name in sources if "://" not in name and is_stored_text(name)), None):
+    text = next((name for name in sources if "://" not in name and is_stored_text(name)), None)
+    if text:
         raise click.BadParameter(f"{text} is a stored text, not a file to read: its URL comes last")
-    own = stored_options(url, s3, *(sources if of_sources else ()))  # checks the URL also where all are passed on
-    return sources, url, s3 if of_sources else own
-
-
-def _sources(names: list[str], has_rows: bool, fields: dict[str, Any]) -> Iterable[Source]:
-    """The sources that `publish` reads, for the names of files on the command line."""
-    if has_rows and "-" in names:
-        raise click.BadParameter("--documents reads files, not stdin: write the rows to a file")
-    if not has_rows and (fields["name_field"] is not None or fields["text_field"] != "text"):
-        raise click.BadParameter("--text-field and --name-field need --documents jsonl: add it, or leave them out")
-    if location := next((name for name in names if "://" in name), None):
-        raise click.BadParameter(
-            f"{location} is not a file here: `monocontext sync {location} URL` stores its objects as documents, and "
-            f"`monocontext index {location} URL` refers to them without a copy"
-        )
-    if has_rows:
-        return (documents(read_json_lines(Path(name).expanduser(), **fields)) for name in names)
-    if "-" in names:
-        return _with_stdin(names)
-    return [Path(name).expanduser() for name in names]  # a list, so that documents of the same name can be told apart
+    return sources, url
 
 
 def _with_stdin(names: list[str]) -> Iterator[Source]:
@@ -195,13 +205,13 @@ def _with_stdin(names: list[str]) -> Iterator[Source]:
 
 @contextmanager
 def storing(label: str, dask: str | None = None, sources: Iterable[str] = ()) -> Iterator[dict[str, Any]]:
-    """Show progress, report usage errors, and yield `progress` and `executor` for a function that stores."""
+    """Show progress and report usage errors in a block. Yields the keywords `progress` and `executor` of `publish`."""
     with progress_bar(label, _total_bytes(sources)) as progress, usage_errors(), workers(dask) as executor:
         yield {"progress": progress, "executor": executor}
 
 
 def _total_bytes(paths: Iterable[str]) -> int | None:
-    """Roughly the bytes of files and folders, globs and git ignored; None for stdin, for URLs, and if no bar shows."""
+    """The bytes of files and folders, ignored files included. None for stdin and URLs, and if no progress is shown."""
     if not shows_progress():
         return None
     total = 0

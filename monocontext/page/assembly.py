@@ -15,7 +15,7 @@ from typing import Any
 
 from monocontext.records import dataclass
 
-_SHARED = ("format", "dom", "chart", "list", "keys")  # the scripts in `parts/`, which come before a page's own
+_SHARED_SCRIPTS = ("format", "dom", "chart", "list", "keys")  # in `parts/`; a page's own scripts use them
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class WebPage:
     script: str
 
     def policy(self, *, served: bool) -> str:
-        """The Content-Security-Policy. A served page may load data from its own server, a page in a file nothing."""
+        """The Content-Security-Policy. A page in a file may load nothing, a served page data from its own server."""
         rules = {
             "default-src": "'none'",
             "script-src": _hash(self.script),
@@ -44,16 +44,17 @@ class WebPage:
             rules |= {"connect-src": "'self'", "frame-ancestors": "'none'"}
         return "; ".join(f"{name} {value}" for name, value in rules.items())
 
-    def served(self) -> str:
+    def for_server(self) -> str:
         """The page for a server, without data; the server sends the policy in a header."""
         return "".join(self._pieces("", ()))
 
-    def written(self, data: Iterable[str]) -> Iterator[str]:
+    def for_file(self, data: Iterable[str]) -> Iterator[str]:
         """The page for a file, in pieces, with blocks of data and the policy."""
         policy = f'<meta http-equiv="Content-Security-Policy" content="{self.policy(served=False)}">'
         return self._pieces(policy, data)
 
     def _pieces(self, meta: str, data: Iterable[str]) -> Iterator[str]:
+        # Each split raises `ValueError` unless the placeholder occurs exactly once.
         head, rest = self.markup.split("<!--POLICY-->")
         before_style, rest = rest.split("/*STYLE*/")
         before_data, rest = rest.split("<!--DATA-->")
@@ -66,7 +67,7 @@ class WebPage:
 def load_page(package: str, scripts: Iterable[str]) -> WebPage:
     """Load the page in the folder `page` of a package: page.html, page.css, and its scripts in the given order."""
     shared, own = files("monocontext.page") / "parts", files(package) / "page"
-    pieces = [shared / f"{name}.js" for name in _SHARED] + [own / f"{name}.js" for name in scripts]
+    pieces = [shared / f"{name}.js" for name in _SHARED_SCRIPTS] + [own / f"{name}.js" for name in scripts]
     script = "\n".join(piece.read_text("utf-8") for piece in pieces)
     style = (shared / "base.css").read_text("utf-8") + (own / "page.css").read_text("utf-8")
     return WebPage((own / "page.html").read_text("utf-8"), style, f"'use strict';\n(() => {{\n{script}\n}})();\n")

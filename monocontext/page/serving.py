@@ -29,7 +29,7 @@ def server_url(host: str, port: int) -> str:
 
 
 class InvalidRequest(ValueError):
-    """A request of the page is invalid. The page shows the message to the user."""
+    """A request from the page is invalid. The page shows the message to the user."""
 
 
 class Parameters:
@@ -54,7 +54,7 @@ class Parameters:
         return self.number(name) if name in self._values else None
 
 
-Answer = Callable[[Parameters], Any]  # returns the answer to a request, as a value for `json.dumps`
+AnswerRequest = Callable[[Parameters], Any]  # returns the answer to a request, as a value for `json.dumps`
 
 
 class PageServer(ThreadingHTTPServer):
@@ -65,7 +65,7 @@ class PageServer(ThreadingHTTPServer):
     def __init__(
         self,
         page: WebPage,
-        answers: Mapping[str, Answer],
+        answers: Mapping[str, AnswerRequest],
         host: str = "127.0.0.1",
         port: int = 0,
         *,
@@ -102,11 +102,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(403, {"error": "this server answers requests to localhost only"})
             return
         if url.path == "/":
-            self._send(200, "text/html; charset=utf-8", self.server.page.served().encode())
+            self._send(200, "text/html; charset=utf-8", self.server.page.for_server().encode())
             return
         # A page of another site cannot read an answer, but could start a search of a bucket.
         if self.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
-            self._json(403, {"error": "this server answers its own page only"})
+            self._json(403, {"error": "this server answers requests from its own page only"})
             return
         answer = self.server.answers.get(url.path)
         if answer is None:
@@ -131,6 +131,7 @@ class _Handler(BaseHTTPRequestHandler):
         return "monocontext"
 
     def _host(self) -> str:
+        """The host name that the browser asked for; empty if it sent none, or an invalid one."""
         try:
             return urlsplit(f"//{self.headers.get('host', '')}").hostname or ""
         except ValueError:
@@ -140,9 +141,9 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
         self._send(status, "application/json", body)
 
-    def _send(self, status: int, kind: str, body: bytes) -> None:
+    def _send(self, status: int, content_type: str, body: bytes) -> None:
         self.send_response(status)
-        self.send_header("content-type", kind)
+        self.send_header("content-type", content_type)
         self.send_header("content-length", str(len(body)))
         self.send_header("content-security-policy", self.server.page.policy(served=True))
         self.send_header("x-content-type-options", "nosniff")

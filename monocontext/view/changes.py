@@ -24,7 +24,7 @@ _Key = tuple[str, int]  # a name, and the number of documents with that name bef
 
 
 def document_changes(old: Monocontext, new: Monocontext) -> dict[str, Any]:
-    """The names and numbers of documents that `new` has added, replaced and removed.
+    """The documents that `new` has added, replaced and removed: for each kind the count, and the first names.
 
     `unknown` counts documents that were stored again and are too long to compare. GETs: 1 for each page that differs,
     and those of the text to compare. Returns `{"too_many": pages}` if more than `MOST_PAGES` differ.
@@ -39,9 +39,9 @@ def document_changes(old: Monocontext, new: Monocontext) -> dict[str, Any]:
     before, after = dict(_documents_by_key(old, old_pages)), dict(_documents_by_key(new, new_pages))
     remaining_characters = MOST_COMPARED_CHARACTERS
     replaced, unknown = [], 0
-    for key in filter(before.__contains__, after):
+    for key in [key for key in after if key in before]:
         earlier, later = before[key], after[key]
-        if _properties(old, earlier) != _properties(new, later):
+        if _size_and_metadata(old, earlier) != _size_and_metadata(new, later):
             replaced.append(later)
         elif not _are_same_frames(old, earlier, new, later):
             remaining_characters -= len(earlier)
@@ -50,9 +50,9 @@ def document_changes(old: Monocontext, new: Monocontext) -> dict[str, Any]:
             elif str(old.view(earlier.start, earlier.stop)) != str(new.view(later.start, later.stop)):
                 replaced.append(later)
     return {
-        "added": _listed([document for key, document in after.items() if key not in before]),
-        "replaced": _listed(replaced),
-        "removed": _listed([document for key, document in before.items() if key not in after]),
+        "added": _name_list([document for key, document in after.items() if key not in before]),
+        "replaced": _name_list(replaced),
+        "removed": _name_list([document for key, document in before.items() if key not in after]),
         "unknown": unknown,
     }
 
@@ -68,7 +68,7 @@ def _documents_by_key(text: Monocontext, pages: list[int]) -> Iterator[tuple[_Ke
             counts[document.name] += 1
 
 
-def _properties(text: Monocontext, document: Document) -> tuple[object, ...]:
+def _size_and_metadata(text: Monocontext, document: Document) -> tuple[object, ...]:
     """The size and metadata of a document."""
     metadata = text.documents.metadata_of(document.number)
     return len(document), document.bytes, document.newlines, metadata
@@ -92,6 +92,7 @@ def _addresses(text: Monocontext, document: Document) -> list[tuple[object, ...]
     return [(document.start - first.start,), *((frame.object, frame.offset) for frame in frames)]
 
 
-def _listed(documents: list[Document]) -> dict[str, Any]:
+def _name_list(documents: list[Document]) -> dict[str, Any]:
+    """The number of documents, and the first `_MOST_NAMES` names, each cut to `_NAME_CHARACTERS`."""
     names = [document.name[:_NAME_CHARACTERS] for document in documents[:_MOST_NAMES]]
     return {"count": len(documents), "names": names}

@@ -29,9 +29,12 @@ from monocontext.writing.upkeep.versions import list_versions
 _SCRIPTS = ("reader", "rows", "page")
 PIECE_CHARACTERS = 8_000  # the most characters of text in one answer, each up to 12 bytes in JSON
 PIECE_LINES = 300  # the most lines of text in one answer
-_LEAD_LINES, _LEAD_CHARACTERS = 8, 2_000  # the most lines and characters that are shown before the target of a jump
+_LEAD_LINES = 8  # the most lines that are shown before the target of a jump
+_LEAD_CHARACTERS = 2_000  # the most characters that are shown before it
 _NAME_CHARACTERS = 300  # the most characters of the name of a document or a source
-_METADATA_CHARACTERS, _LISTED_METADATA_CHARACTERS = 500, 100  # of metadata in the text, and in the list of documents
+_METADATA_CHARACTERS = 500  # the most characters of the metadata of a document in the text
+_LISTED_METADATA_CHARACTERS = 100  # the most characters of it in the list of documents
+_PASSAGE_CHARACTERS = 500  # the most characters of a passage in an answer of `search`
 _MOST_SOURCES = 10  # sources in one answer
 DOCUMENTS_PER_ANSWER = 100  # documents in one answer
 MOST_VERSIONS = 300  # versions in the history
@@ -43,7 +46,7 @@ _LINE = re.compile(r"[^\n]*\n|[^\n]+")  # a line with its newline, or the rest o
 
 
 class ContextFeed:
-    """Answers requests about one open text, by a method for each path. Safe for use by many threads."""
+    """Answers requests about one open text, with a method for each path. Safe for use by many threads."""
 
     def __init__(self, text: Monocontext) -> None:
         self._text = text
@@ -76,8 +79,8 @@ class ContextFeed:
         documents, glob = self._text.documents, request.text("glob")
         globs = Globs([glob]) if set(glob) & set("*?[{!") else None
         rows: list[dict[str, Any]] = []
-        number, end = request.number_or_none("first") or 0, time.monotonic() + _SEARCH_SECONDS
-        while number < documents.count and len(rows) < DOCUMENTS_PER_ANSWER and time.monotonic() < end:
+        number, deadline = request.number_or_none("first") or 0, time.monotonic() + _SEARCH_SECONDS
+        while number < documents.count and len(rows) < DOCUMENTS_PER_ANSWER and time.monotonic() < deadline:
             document = documents.table.document(number)
             if globs.select(document.name) if globs else glob in document.name:
                 rows.append({
@@ -148,7 +151,7 @@ class ContextFeed:
         name, number, documents = request.text("document"), request.number_or_none("number"), self._text.documents
         if number is not None:
             if number >= documents.count:
-                raise InvalidRequest(f"no document {number:,}: the text has {documents.count:,}, counted from 0")
+                raise InvalidRequest(f"no document {number:,}: the text has {documents.count:,}, numbered from 0")
             return documents.table.document(number)
         if not name:
             return None
@@ -181,12 +184,12 @@ class ContextFeed:
         return {"start": start, "stop": stop, "characters": len(self._text), "mark": mark, "rows": rows}
 
     def _rows(self, start: int, lines: list[str]) -> Iterator[dict[str, Any]]:
-        """Yield a row for each line. The first one of a document describes it; between documents, `line` is None."""
+        """Yield a row for each line. The first row of a document describes it; `line` is None between documents."""
         if not lines:
             return
-        table, described = self._text.documents.table, -1
-        [number] = table.first_ending_after([start])
-        offset = start
+        table = self._text.documents.table
+        [number] = table.first_ending_after([start])  # of the document that holds the line, or of the next one
+        offset, described = start, -1  # the number of the last document that a row describes
         for line_number, line in enumerate(lines, self._text.span.source.line_of(start) + 1):
             while number < table.count and table.document(number).stop <= offset:
                 number += 1
@@ -211,7 +214,7 @@ class ContextFeed:
         """Lines that match `pattern`, from character `start` on (GETs: those of `Monocontext.grep`).
 
         Stops after `MOST_HITS` lines, 20,000 bytes or `_SEARCH_SECONDS`; `next` is then the next `start`.
-        A regular expression runs in a separate process, which is killed if it backtracks for ever.
+        A regular expression runs in a separate process, which is killed if it takes too long.
         """
         pattern, fixed = request.text("pattern"), bool(request.text("fixed"))
         size = len(self._text)
@@ -247,7 +250,7 @@ class ContextFeed:
             raise InvalidRequest(fit_error(str(error))) from None
         hits = [
             {"document": item.document, "line": item.document_line or item.line, "at": item.start, "stop": item.stop,
-             "score": round(item.score, 1), "text": item.text[:_METADATA_CHARACTERS]}
+             "score": round(item.score, 1), "text": item.text[:_PASSAGE_CHARACTERS]}
             for item in passages
         ]  # fmt: skip
         return {"hits": hits, "next": 4 * most_bytes if passages.note else None, "note": passages.note}
@@ -271,7 +274,7 @@ class ContextFeed:
         return {"rows": rows[::-1], "open": self._text.generation}
 
     def change(self, request: Parameters) -> dict[str, Any]:
-        """The documents that differ between versions `before` and `version` (2 GETs, and as `document_changes`)."""
+        """The documents that changed from version `before` to `version` (2 GETs, and those of `document_changes`)."""
         with (
             Monocontext.open(self._store, generation=request.number("before")) as old,
             Monocontext.open(self._store, generation=request.number("version")) as new,

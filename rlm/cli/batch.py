@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 import click
 
-from monocontext.cli import options as storing
-from monocontext.cli.cluster import Dask, workers
+from monocontext.cli.options import S3, Dask, workers
 from monocontext.cli.parameters import AT_LEAST_1, Argument, Option
 from monocontext.cli.printing import print_line, print_remark
 from monocontext.options import StoreOptions
@@ -25,15 +24,15 @@ def batch(
     questions: Annotated[str, Argument(metavar="QUESTIONS", help="File of JSON lines, each a string or "
                                                                  '{"question": ..., "id": ...}.')],
     context: Annotated[str, Argument(help="URL or directory of a context, or a text file.")],
-    out: Annotated[str, Option(help="File that gets a JSON line for each question; answered questions are skipped.")],
-    model_options: ModelOptions, limits: Limits, s3: storing.S3,
+    out: Annotated[str, Option(help="File for the results, a JSON line each; questions answered in it are skipped.")],
+    model_options: ModelOptions, limits: Limits, s3: S3,
     at_once: Annotated[int, Option(type=AT_LEAST_1, help="Questions to answer at the same time.")] = 8,
     dask: Dask = None,
 ) -> None:  # fmt: skip
     """Answer many questions about CONTEXT. Limits of calls, tokens and dollars apply to all questions together.
 
-    The same command resumes an interrupted batch. It also tries failed questions again, which continue without paying
-    for a call twice, and those that met such a limit, which begin anew.
+    The same command resumes an interrupted batch. It also continues failed questions, without paying for a call twice,
+    and begins anew those that ended at such a limit.
     """
     print_remark(describe_rights(limits["runner"]))
     asked = read_questions(Path(questions))
@@ -52,7 +51,8 @@ def batch(
                 )  # fmt: skip
         except KeyboardInterrupt:
             raise KeyboardInterrupt("interrupted; the same command resumes the batch") from None
-    failed, finished = (sum(bool(row.get(key)) for row in rows) for key in ("error", "finished"))
+    failed = sum(bool(row.get("error")) for row in rows)
+    finished = sum(bool(row.get("finished")) for row in rows)
     summary = (
         f"{finished} of {len(asked)} questions answered; {len(rows) - finished - failed} ended at a limit, {failed} "
         f"failed, {len(asked) - len(rows)} not reached within the budget; {spent['calls']:,} calls, "
@@ -67,6 +67,6 @@ def batch(
 def _answer_in_worker(
     model_options: dict[str, Any], limits: dict[str, Any], context: str, s3: StoreOptions, *job: Any
 ) -> Result:
-    """Run `answer_question` in a worker of a cluster, which opens the models and the text with keys of its own."""
+    """Run `answer_question` in a worker of a cluster, which opens the models and the text with its own keys."""
     with RLM(**choose_models(model_options), **limits) as rlm, open_argument(context, s3) as text:
         return answer_question(rlm, text, *job)

@@ -25,7 +25,7 @@ HELP = """\
 Type a question. The model keeps its variables, and remembers earlier questions and answers.
 /help   show this help
 /new    start again without variables and history
-/quit   leave, as at the end of the input
+/quit   leave; the end of the input does the same
 Ctrl-C  stop the question; twice within two seconds, leave"""
 
 
@@ -48,40 +48,40 @@ def chat(
         raise click.exceptions.Exit(1)
 
 
-def _read_questions(talk: _Chat) -> bool:
+def _read_questions(chat_session: _Chat) -> bool:
     """Answer lines of stdin until it ends, or Ctrl-C is pressed twice. Returns whether all runs finished."""
     last_interrupt, is_terminal = -math.inf, sys.stdin.isatty()
     try:
         if is_terminal:
-            talk.display.say("Type a question, or /help.")
+            chat_session.display.say("Type a question, or /help.")
         while True:
             is_asked = False
             try:
                 line = input("> " if is_terminal else "")
                 is_asked = True
-                if not talk.handle_line(line.strip()):
-                    return talk.all_finished
+                if not chat_session.handle_line(line.strip()):
+                    return chat_session.all_finished
             except EOFError:
-                return talk.all_finished
+                return chat_session.all_finished
             except KeyboardInterrupt:
                 now = time.monotonic()
                 if now - last_interrupt < _DOUBLE_PRESS_SECONDS or not (is_asked or is_terminal):
                     raise
                 last_interrupt = now
                 stopped = "Stopped; variables are kept. " if is_asked else ""
-                talk.display.say(f"\n{stopped}Press Ctrl-C again now, or type /quit, to end the chat.")
+                chat_session.display.say(f"\n{stopped}Press Ctrl-C again now, or type /quit, to end the chat.")
     finally:
-        talk.session.close()
+        chat_session.session.close()
 
 
 class _Chat:
-    """The session of a chat, and the commands that its user may type."""
+    """The session of a chat, and the commands that a user may type in it."""
 
     def __init__(self, rlm: RLM, context: object, display: Display, source: str | None) -> None:
         self.display = display
-        self._begin = partial(rlm.session, context, source=source)
+        self._new_session = partial(rlm.session, context, source=source)
         self.all_finished = True  # whether each run so far has finished
-        self.session = self._begin()
+        self.session = self._new_session()
 
     def handle_line(self, line: str) -> bool:
         """Answer a question, or run a command. Returns False if it ends the chat."""
@@ -95,7 +95,7 @@ class _Chat:
                 say(HELP)
             case "/new":
                 self.session.close()
-                self.session = self._begin()
+                self.session = self._new_session()
                 say("Started again.")
             case command if command.startswith("/"):
                 say(f"There is no command {command.split()[0]}; /help lists the commands.")

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import click
 
 from monocontext.cli.archive import ArchiveUrl, ProjectName, archive_url
-from monocontext.cli.options import S3, AsJson, options_of
+from monocontext.cli.options import S3, AsJson, checked_options
 from monocontext.cli.parameters import Option, OptionGroup
 from monocontext.cli.printing import print_line, print_remark
 from monocontext.sessions.archive import Sessions
@@ -26,9 +26,9 @@ def compile_command(
     s3: S3, archive: ArchiveUrl = None, project: ProjectName = None,
     extractive: Annotated[bool, Option(help="Use no model, even if a key is set.")] = False, as_json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Compile new sessions into a brief for the next ones. Without a key of a model, rules pick the lines."""
+    """Compile new sessions into a brief for the next ones. Without an API key, rules choose the lines."""
     url = archive_url(archive)
-    options = options_of(url, s3)
+    options = checked_options(url, s3)
     with Sessions.open(url, **options) as sessions:
         names = [project] if project else sessions.projects()
     if not names:
@@ -39,7 +39,7 @@ def compile_command(
         for name in names:
             result = compile_sessions(
                 url, name, rlm, store_options=options,
-                on_session=lambda session, number, of: print_remark(f"{number}/{of} {session}"),
+                on_session=lambda session, number, count: print_remark(f"{number}/{count} {session}"),
             )  # fmt: skip
             _print_result(url, result, as_json)
     except KeyboardInterrupt:
@@ -50,14 +50,14 @@ def compile_command(
 
 
 def _model_flags(flags: dict[str, Any]) -> dict[str, Any] | None:
-    """`flags`; if they name no model, with one for the key or endpoint in the environment. None if it has neither."""
+    """`flags`. If they name no model, that for the key or endpoint in the environment is added, if any; else None."""
     if any(flags[name] is not None for name in ("model", "preset", "backend", "base_url")):
         return flags
     if os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"):
         return {**flags, "model": os.environ.get("OPENAI_MODEL"), "backend": "openai"}
     if os.environ.get("ANTHROPIC_API_KEY"):
         return {**flags, "preset": "anthropic"}
-    click.echo("rlm: no model, so rules pick the lines; to use one set OPENAI_API_KEY or ANTHROPIC_API_KEY", err=True)
+    click.echo("rlm: no model, so rules choose the lines; set OPENAI_API_KEY or ANTHROPIC_API_KEY to use one", err=True)
     return None
 
 

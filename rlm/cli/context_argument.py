@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from monocontext import Monocontext
-from monocontext.cli.options import options_of
+from monocontext.cli.options import checked_options
 from monocontext.options import StoreOptions
 from rlm.errors import RLMError
 
@@ -33,14 +33,14 @@ def names_context(argument: str) -> bool:
 
 
 def named_texts(argument: str) -> dict[str, str]:
-    """The files or URLs of several texts by name, from `code=URL logs=URL`; empty for any other argument."""
+    """The files or URLs in `code=URL logs=URL`, by name; empty for any other argument."""
     pairs = _named_locations(argument)
     texts = dict(pairs)
     return texts if len(texts) == len(pairs) and all(map(names_context, texts.values())) else {}
 
 
 def _named_locations(argument: str) -> list[tuple[str, str]]:
-    """The pairs of `code=URL logs=nosuch`, whether they exist or not; none if `argument` is no list of pairs."""
+    """The pairs (name, location) in `code=URL logs=nosuch`, whether they exist or not; empty for any other argument."""
     try:
         words = shlex.split(argument)
     except ValueError:  # a question with an apostrophe: an unclosed quote
@@ -106,7 +106,7 @@ def _check_shape(context: str, shape: str, *, is_text: bool) -> None:
 def _open_stored(context: str, options: StoreOptions, shape: str) -> Any:
     """Open a context at a URL or in a directory. Raises UsageError, and the errors of `Monocontext.open`."""
     try:
-        return Monocontext.open(context, shape=shape, **options_of(context, options))  # type: ignore[call-overload]
+        return Monocontext.open(context, shape=shape, **checked_options(context, options))  # type: ignore[call-overload]
     except ValueError as error:
         if type(error) is ValueError:  # for an option; subclasses, such as InvalidUrl, are printed as they are
             raise UsageError(str(error)) from None

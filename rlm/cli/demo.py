@@ -94,7 +94,7 @@ _FOLDER_ACT = Act(
 
 
 class SlowScriptedLM(ScriptedLM):
-    """Gives each scripted reply after `TURN_SECONDS`, as a model would: meanwhile text is read ahead."""
+    """Gives each scripted reply after `TURN_SECONDS`, as a model would, so that text is read ahead meanwhile."""
 
     def complete(self, *arguments: Any, **keywords: Any) -> Reply:
         time.sleep(TURN_SECONDS / 2)
@@ -154,7 +154,7 @@ def _play(console: Console, runner: str, act: Act, title: str, source: Store | P
 
 
 def large_log(size_bytes: int = SIZE_BYTES) -> MemoryStore:
-    """A log of about this size. One block of frames is stored with its search filter; the index repeats both."""
+    """A log of about this size. A block of frames and its search filter are stored once; the index repeats both."""
     store = MemoryStore(name := uuid.uuid4().hex)
     forget(name)  # the objects go with the store
     stored = publish(iter(_log_frames()), store, codec="raw", frame_bytes=_FRAME_BYTES)
@@ -175,7 +175,7 @@ def large_log(size_bytes: int = SIZE_BYTES) -> MemoryStore:
 
 
 def _log_frames() -> list[str]:
-    """A block of equal frames, one in which a disk fails, and the last one: the transaction of the disk fails too."""
+    """A block of equal frames, then one in which a disk fails, and the last one, in which its transaction fails."""
     random = Random(4711)
     texts = [
         f"2026-11-22T{random.randrange(24):02}:{random.randrange(60):02}:00 INFO host-{random.randrange(40)} "

@@ -46,8 +46,8 @@ AskTool = Callable[..., Coroutine[Any, Any, ToolReply[Answer]]]
 
 
 def make_ask_tools(served: Served, options: Mapping[str, Any], folder: Path | None = None) -> dict[str, AskTool]:
-    """The tools that call a model, by name. `options`: keywords of `RLM`. `folder`: they also answer about paths in it,
-    and about the sessions of this machine."""
+    """The tools that call a model, by name. `options`: keywords of `RLM`. With `folder` they also answer about paths in
+    it, and about the sessions of this machine."""
 
     async def ask(query: str, context: str = "", max_dollars: float | None = None) -> ToolReply[Answer]:
         """Let a recursive language model answer a question about a text of any size; takes a while and costs tokens.
@@ -108,11 +108,11 @@ def _open_text(served: Served, folder: Path | None, name: str) -> Iterator[Any]:
     if folder is None or (name and served.has_name(name)):
         yield served.context(name or served.only_name())
         return
-    path = (folder / name).resolve()
+    path, root = (folder / name).resolve(), folder.resolve()
     if name != "sessions":
-        inside = path.relative_to(folder.resolve()).parts if path.is_relative_to(folder.resolve()) else (".",)
-        if not os.path.exists(path) or any(part.startswith(".") for part in inside):
-            raise NotFound(f"no text {name!r}: name a file or folder in {folder.resolve()} that is not hidden")
+        is_inside = path.is_relative_to(root) and os.path.exists(path)
+        if not is_inside or any(part.startswith(".") for part in path.relative_to(root).parts):
+            raise NotFound(f"no text {name!r}: name a file or folder in {root} that is not hidden")
     with open_argument(LOCAL_SESSIONS if name == "sessions" else str(path)) as text:
         yield text
 
@@ -131,9 +131,11 @@ def mcp(
     with ExitStack() as stack:
         served = Served()
         if folder is None or contexts or sessions or memory:
-            served = stack.enter_context(command.serving(contexts or [], sessions, memory, allow or [], s3))
-        more = make_ask_tools(served, options, None if folder is None else Path(folder))
-        command.serve(served, name="rlm", version=__version__, more=more, **listen)
+            served = stack.enter_context(
+                command.serving(contexts or [], s3, sessions=sessions, memory=memory, allow=allow or [])
+            )
+        ask_tools = make_ask_tools(served, options, None if folder is None else Path(folder))
+        command.serve(served, name="rlm", version=__version__, more=ask_tools, **listen)
 
 
 def _cut_to_reply(answer: str) -> str:

@@ -41,14 +41,14 @@ _DEFAULT_DOLLARS = 1.0  # the limit of the cost of a question, unless the user s
 
 def model_flags(
     model: Annotated[str | None, Option(help="The root model, as PROVIDER:NAME or NAME; by default gpt-5.6.")] = None,
-    sub_model: Annotated[str | None, Option(help="That of sub-calls; by default --model, or gpt-5.4-mini.")] = None,
+    sub_model: Annotated[str | None, Option(help="Model of sub-calls; by default --model, or gpt-5.4-mini.")] = None,
     preset: Annotated[str | None, Option(help="Both models at once.", shell_complete=one_of(*backends.PRESETS))] = None,
     backend: Annotated[str | None, Option(help=_PROVIDERS, shell_complete=one_of(*backends.BACKENDS))] = None,
     base_url: Annotated[str | None, Option(help="Endpoint of the root model's provider, as OPENAI_BASE_URL.")] = None,
     temperature: Annotated[float | None, Option(help="Sampling temperature of all calls.")] = None,
     option: Annotated[list[str] | None, Option(metavar="NAME=VALUE", help="A field of each request.")] = None,
-    sub_option: Annotated[list[str] | None, Option(metavar="NAME=VALUE", help="One of sub-calls alone.")] = None,
-    header: Annotated[list[str] | None, Option(metavar="NAME:VALUE", help="A header for that endpoint.")] = None,
+    sub_option: Annotated[list[str] | None, Option(metavar="NAME=VALUE", help="The same for sub-calls.")] = None,
+    header: Annotated[list[str] | None, Option(metavar="NAME:VALUE", help="A header for --base-url.")] = None,
 ) -> dict[str, Any]:
     """The values of the options for models, by name."""
     return dict(locals())
@@ -109,7 +109,7 @@ Limits = Annotated[dict[str, Any], OptionGroup(limits)]
 
 
 def run_options(flags: dict[str, Any], limits: dict[str, Any]) -> dict[str, Any]:
-    """The keywords of `RLM` for a run. Its limit of dollars is 1 by default, if a price of its models is known."""
+    """The keywords of `RLM` for a run. Its cost is limited to 1 dollar by default, if a model has a price."""
     chosen = choose_models(flags)
     budget: Budget = limits["budget"]
     names = chosen["lm"].model, chosen["sub_model"] or chosen["sub_lm"].model
@@ -174,7 +174,7 @@ def _parse_headers(items: list[str] | None) -> dict[str, str] | None:
 
 
 def describe_rights(runner: str) -> str:
-    """A line on the rights of the model's code. Raises RunnerUnavailable for a runner that this machine cannot have."""
+    """A line on the rights of the model's code. Raises RunnerUnavailable if this machine cannot have `runner`."""
     check_runner(runner)
     return _RIGHTS if runner == "local" else _CONFINED.format(runner)
 

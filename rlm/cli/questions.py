@@ -44,7 +44,7 @@ def run(
     cite: Annotated[bool, Option(help="Also print the sources of the answer.")] = False,
     as_json: AsJson = False
 ) -> None:  # fmt: skip
-    """Answer QUESTION from CONTEXT. The answer goes to stdout, the steps to stderr; exit 1 if the run did not finish.
+    """Answer QUESTION from CONTEXT: the answer goes to stdout, steps to stderr. Exits with 1 if the run did not finish.
 
     With --resume, options on the command line override the recorded ones.
     """
@@ -135,7 +135,7 @@ def _print_answer(completion: Completion, *, as_json: bool, cite: bool) -> None:
 
 @contextmanager
 def _naming_resume_command(path: Path | None, stored: Mapping[str, Any], shape: str) -> Iterator[None]:
-    """Add the command that resumes the run to an error or interrupt inside the block, if there is a trajectory."""
+    """Add the command that resumes the run to the message of an error or interrupt in the block, if it was recorded."""
     try:
         yield
     except (LLMError, KeyboardInterrupt) as exc:
@@ -155,7 +155,7 @@ def _resume_command(path: Path, stored: Mapping[str, Any], shape: str) -> str:
 
 
 def _how_to_finish(completion: Completion, stored: Mapping[str, Any], shape: str) -> str:
-    """A line on why a run did not finish, and on what to do."""
+    """A line that says why a run did not finish, and what to do."""
     flag = f"--{completion.reason.replace('_', '-')}" if completion.reason.startswith("max_") else ""
     why, path = why_unfinished(completion).removesuffix("."), completion.trajectory_path
     if not flag:

@@ -17,57 +17,59 @@ from rlm.cli.context_argument import LOCAL_SESSIONS, UsageError, named_texts
 from rlm.cli.options import choose_models, provider_of
 from rlm.rlm import recorded_options
 
-_FIXED = {  # parameters that a resumed run cannot change -> the reason
-    "question": "its QUESTION is in the recording: leave out QUESTION",
-    "trajectory": "it appends to the file that it resumes: leave out --trajectory",
+_MESSAGES_OF_FIXED = {  # by parameter that a resumed run cannot change
+    "question": "a resumed run keeps its question: leave out QUESTION",
+    "trajectory": "a resumed run appends to its own recording: leave out --trajectory",
 }
 
 
 def resumed_options(
     metadata: Mapping[str, Any], context: click.Context, model_options: dict[str, Any], limits: dict[str, Any]
 ) -> dict[str, Any]:
-    """The keywords of `RLM`: recorded ones, overridden by the command line. Raises UsageError for one of `_FIXED`."""
+    """The keywords of `RLM`: recorded ones, overridden by `model_options` and `limits` if the command line sets them.
+    Raises UsageError for an option that a resumed run cannot change."""
     source_of = context.get_parameter_source
     on_command_line = {name for name in context.params if source_of(name) is ParameterSource.COMMANDLINE}
-    for name, reason in _FIXED.items():
+    for name, message in _MESSAGES_OF_FIXED.items():
         if name in on_command_line:
-            raise UsageError(f"cannot change a resumed run: {reason}")
+            raise UsageError(message)
     options = {**limits, **recorded_options(metadata)}
     options |= {name: limits[name] for name in ("runner", "max_depth", "models") if name in on_command_line}
     budget: Budget = limits["budget"]
-    parts = {name: limit for name, limit in asdict(budget).items() if f"max_{name}" in on_command_line}
-    options["budget"] = replace(options["budget"], **parts)
+    new_limits = {name: limit for name, limit in asdict(budget).items() if f"max_{name}" in on_command_line}
+    options["budget"] = replace(options["budget"], **new_limits)
     if on_command_line.intersection(model_options):
-        chosen = {name: value if name in on_command_line else None for name, value in model_options.items()}
-        options |= _choose_models(metadata, chosen)
+        new_options = {name: value if name in on_command_line else None for name, value in model_options.items()}
+        options |= _choose_models(metadata, new_options)
     return options
 
 
 def _choose_models(metadata: Mapping[str, Any], model_options: dict[str, Any]) -> dict[str, Any]:
-    """The keywords of `RLM` for models: those of `model_options`, and recorded ones where it has None."""
-    recorded, options = recorded_options(metadata), {**model_options}
-    backend, name = str(metadata["backend"]), str(metadata["backend_kwargs"]["model_name"])
+    """The keywords of `RLM` for models: those of `model_options`, and recorded ones where it has None. The recorded
+    endpoint, sub-model and sampling hold for the recorded provider only."""
+    options = dict(model_options)
+    recorded_provider, recorded_model = str(metadata["backend"]), str(metadata["backend_kwargs"]["model_name"])
     if not (options["model"] or options["preset"]):
-        options["model"] = f"{options['backend'] or backend}:{name}"
-    is_same_provider = provider_of(options) == backend
+        options["model"] = f"{options['backend'] or recorded_provider}:{recorded_model}"
+    is_same_provider = provider_of(options) == recorded_provider
     if options["base_url"] is None and is_same_provider:
-        options["base_url"] = recorded.get("base_url")
-    if options["sub_model"] is None and not options["preset"]:
-        sub_backend = metadata.get("sub_backend")
-        sub = f"{sub_backend}:{metadata['sub_model']}" if sub_backend else metadata.get("sub_model")
-        options["sub_model"] = sub if is_same_provider and sub != name else None
+        options["base_url"] = recorded_options(metadata).get("base_url")
+    if options["sub_model"] is None and not options["preset"] and is_same_provider:
+        sub_provider, sub_model = metadata.get("sub_backend"), metadata.get("sub_model")
+        if sub_provider:
+            options["sub_model"] = f"{sub_provider}:{sub_model}"
+        elif sub_model != recorded_model:
+            options["sub_model"] = sub_model
     options["sub_base_url"] = metadata.get("sub_base_url")
-    chosen = choose_models(
-        options, sampling=metadata.get("sampling") if is_same_provider else None,
-        sub_sampling=metadata.get("sub_sampling") if is_same_provider else None,
-    )  # fmt: skip
+    recorded = metadata if is_same_provider else {}
+    chosen = choose_models(options, sampling=recorded.get("sampling"), sub_sampling=recorded.get("sub_sampling"))
     # The models have these options already: the recorded ones must not be applied on top.
     return chosen | {"base_url": None, "sampling": None, "sub_sampling": None}
 
 
 def recorded_location(metadata: Mapping[str, Any], path: Path) -> str | None:
     """The path or URL of a recorded run's context; None if the recording contains the context, or does not name it.
-    Paths are looked up from here, then from the folder of the recording. Raises UsageError if there is nothing."""
+    Paths are looked up from here, then from the folder of the recording. Raises UsageError if neither exists."""
     location: str | None = None if "context_value" in metadata else metadata.get("source")
     if location is None or location in ("-", LOCAL_SESSIONS) or "://" in location or named_texts(location):
         return location

@@ -21,7 +21,7 @@ QUIET_SECONDS = 60  # a run that has written nothing for this long may have been
 
 @dataclass(slots=True)
 class _KnownLines:
-    """What has been read of one file."""
+    """The lines that have been read of one file, as far as requests need them."""
 
     head: bytes | None = None  # the first line; if it changes, the file was replaced
     end: int = 0  # the offset in bytes after the last line that was read
@@ -44,7 +44,7 @@ class RowFeed:
 
     def state(self, first: int = 0, generation: int | None = None) -> dict[str, Any]:
         """The metadata, the rows from number `first` on, the number of characters read, and the status of the run.
-        `generation`: that of the rows which the caller has; if the file has been replaced since, it gets all rows."""
+        `generation`: that of the caller's rows; if the file has been replaced since, `first` counts as 0."""
         with self._lock:
             self._read_new_lines()
             known = self._known
@@ -74,9 +74,7 @@ class RowFeed:
         with self._lock:
             self._check_generation(generation)
             line = self._read_line(number) if number < len(self._known.turns) else {}
-        return [
-            rows.texts(message, "role", "content") for message in map(fields.mapping, fields.items(line.get("prompt")))
-        ]
+        return [rows.texts(message, "role", "content") for message in rows.objects(line.get("prompt"))]
 
     def _check_generation(self, generation: int | None) -> None:
         """Read new lines. Raises TrajectoryError if the file of `generation` has been replaced."""
@@ -120,7 +118,7 @@ class RowFeed:
         known = self._known
         chars = rows.metadata(known.metadata)["context"]["chars"] or 0
         known.rows.append(rows.turn_row(line, known.rows[-1]["end"] if known.rows else 0.0, chars))
-        for block in map(fields.mapping, fields.items(line.get("code_blocks"))):
+        for block in rows.objects(line.get("code_blocks")):
             if (ranges := fields.ranges(block)) is not None:
                 known.ranges = [*(known.ranges or ()), *ranges]
 

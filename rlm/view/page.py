@@ -34,7 +34,7 @@ class ViewServer(PageServer):
 
 
 def find_trajectory(run: str) -> Path:
-    """The trajectory that RUN names: the file itself, or the newest in a directory. Raises TrajectoryError."""
+    """RUN itself, or the newest trajectory in the directory RUN. Raises TrajectoryError if the directory has none."""
     path = Path(run)
     if not path.is_dir():
         return path
@@ -49,16 +49,18 @@ def export(feed: RowFeed, target: Path) -> None:
     Raises OSError, and RLMError if the target is the trajectory itself."""
     if target.exists() and target.samefile(feed.path):
         raise RLMError(f"{target} is the trajectory itself: give another file to export to")
+    part = target.with_name(f"{target.name}.part")  # a failure leaves an earlier page as it is
+    with part.open("w", encoding="ascii", newline="\n") as file:
+        file.writelines(run_page().for_file(_blocks(feed)))
+    part.replace(target)
+
+
+def _blocks(feed: RowFeed) -> Iterator[str]:
+    """Yield the data of a page without a server: the state, the first prompt, and each turn."""
     state = feed.state()
     generation, still_running = state["generation"], state["live"]["status"] != "ended"
-    turns = len(state["rows"]) + (1 if still_running else 0)  # the turn in progress has no row yet
-
-    def data() -> Iterator[str]:
-        yield data_block("state", state)
-        if state["rows"]:
-            yield data_block("prompt-0", feed.prompt(0, generation))
-        for number in range(turns):
-            yield data_block(f"turn-{number}", feed.turn(number, generation))
-
-    with target.open("w", encoding="ascii", newline="\n") as file:
-        file.writelines(run_page().written(data()))
+    yield data_block("state", state)
+    if state["rows"]:
+        yield data_block("prompt-0", feed.prompt(0, generation))
+    for number in range(len(state["rows"]) + (1 if still_running else 0)):  # the turn in progress has no row yet
+        yield data_block(f"turn-{number}", feed.turn(number, generation))

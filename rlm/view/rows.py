@@ -1,4 +1,4 @@
-"""Convert lines of a trajectory for the page: into a small row for each turn, and into its details on request.
+"""Convert lines of a trajectory for the page: a small row for each turn, and the details of a turn on request.
 
 Other programs may have written the lines, or an attacker. Every value is checked, so that the page gets fields of the
 right types: an invalid number becomes None, and a value in place of a text becomes its JSON.
@@ -22,6 +22,11 @@ def texts(record: Mapping[str, Any], *names: str) -> dict[str, str]:
     return {name: text(record.get(name)) for name in names}
 
 
+def objects(value: object) -> list[Mapping[str, Any]]:
+    """The items of a list, each an empty object unless it is a JSON object; none for anything else."""
+    return [mapping(item) for item in items(value)]
+
+
 def metadata(line: Mapping[str, Any]) -> dict[str, Any]:
     """What the page shows of a metadata line."""
     context, kwargs, budget = (mapping(line.get(name)) for name in ("context", "backend_kwargs", "budget"))
@@ -42,7 +47,7 @@ def metadata(line: Mapping[str, Any]) -> dict[str, Any]:
 def turn_row(line: Mapping[str, Any], previous_end: float, chars: int) -> dict[str, Any]:
     """The row of a turn. Times are in seconds from the start of the run: if the recorded clock restarts or is missing,
     the turn starts at `previous_end`. `chars`: the length of the text."""
-    blocks = [mapping(block) for block in items(line.get("code_blocks"))]
+    blocks = objects(line.get("code_blocks"))
     run_seconds = sum(number(mapping(block.get("result")).get("execution_time")) or 0.0 for block in blocks)
     start, shift = _start_and_shift(line, previous_end)
     turn_seconds = number(line.get("iteration_time")) or 0.0
@@ -88,7 +93,7 @@ def turn_details(line: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
         "compacted": count(line.get("compacted")) or 0,
         "messages": len(items(line.get("prompt"))),
         "answer": None if line.get("final_answer") is None else text(line["final_answer"]),
-        "cells": [_cell_details(mapping(block), depth) for block in items(line.get("code_blocks"))],
+        "cells": [_cell_details(block, depth) for block in objects(line.get("code_blocks"))],
         "sources": [_source(mapping(source)) for source in sources[:_MOST_SOURCES]],
         "sources_left_out": max(0, len(sources) - _MOST_SOURCES),
     }
@@ -118,7 +123,7 @@ def call_details(record: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
 
 
 def first_line(code: str) -> str:
-    """The first line that is not blank, a fence or an import, else the first import; cut to 160 characters."""
+    """The first line that is not blank, a fence or an import; else the first import. Cut to 160 characters."""
     lines = [line.strip() for line in code[:4_000].splitlines()]
     lines = [line for line in lines if line and not line.startswith("```")]
     no_imports = [line for line in lines if not line.startswith(("import ", "from "))]
@@ -130,7 +135,7 @@ def _cell_row(block: Mapping[str, Any], earliest_start: float, shift: float, cha
     result = mapping(block.get("result"))
     seconds, io = mapping(result.get("seconds")), mapping(result.get("io"))
     ahead = mapping(result.get("ahead"))
-    calls = [mapping(record) for record in items(result.get("rlm_calls"))]
+    calls = objects(result.get("rlm_calls"))
     tokens = [_tokens(record) for record in calls]
     recorded_start = number(result.get("start_seconds"))
     read = ranges(block)
@@ -145,7 +150,7 @@ def _cell_row(block: Mapping[str, Any], earliest_start: float, shift: float, cha
         "calls": len(calls),
         "failed": sum(1 for record in calls if record.get("error")),
         "spans": _spans(calls, shift),
-        "tokens": [sum(into or 0 for into, _ in tokens), sum(out or 0 for _, out in tokens)],
+        "tokens": [sum(sent or 0 for sent, _ in tokens), sum(received or 0 for _, received in tokens)],
         "dollars": number(result.get("dollars")) if calls else 0.0,
         "io": [count(io.get(name)) for name in ("gets", "bytes", "hits")] if io else None,
         "ahead": [count(ahead.get("gets")), count(ahead.get("bytes"))],
@@ -164,12 +169,12 @@ def _spans(calls: list[Mapping[str, Any]], shift: float) -> list[tuple[float, fl
 
 def _tokens(record: Mapping[str, Any]) -> tuple[int | None, int | None]:
     """The input and output tokens of a sub-call, in our fields or in those of rlms; None if unknown."""
-    into, out = count(record.get("prompt_tokens")), count(record.get("completion_tokens"))
+    input_tokens, output_tokens = count(record.get("prompt_tokens")), count(record.get("completion_tokens"))
     models = mapping(mapping(record.get("usage_summary")).get("model_usage_summaries")).values()
-    if into is None and models:
-        into = sum(count(mapping(sums).get("total_input_tokens")) or 0 for sums in models)
-        out = sum(count(mapping(sums).get("total_output_tokens")) or 0 for sums in models)
-    return into, out
+    if input_tokens is None and models:
+        input_tokens = sum(count(mapping(sums).get("total_input_tokens")) or 0 for sums in models)
+        output_tokens = sum(count(mapping(sums).get("total_output_tokens")) or 0 for sums in models)
+    return input_tokens, output_tokens
 
 
 def _cell_details(block: Mapping[str, Any], depth: int) -> dict[str, Any]:
@@ -178,7 +183,7 @@ def _cell_details(block: Mapping[str, Any], depth: int) -> dict[str, Any]:
         **texts(result, "stdout", "stderr"),
         "code": text(block.get("code")),
         "locals": {text(name): text(value) for name, value in mapping(result.get("locals")).items()},
-        "calls": [call_details(mapping(record), depth) for record in items(result.get("rlm_calls"))],
+        "calls": [call_details(record, depth) for record in objects(result.get("rlm_calls"))],
         "ranges": read[:_MOST_RANGES],
         "ranges_left_out": max(0, len(read) - _MOST_RANGES),
     }

@@ -11,7 +11,7 @@ import pytest
 from ran import Cli
 
 from monocontext import Monocontext, append
-from monocontext.cli.cluster import workers
+from monocontext.cli.options import workers
 from monocontext.errors import MonocontextError
 from monocontext.writing.upkeep.verify import verify
 
@@ -80,7 +80,7 @@ def die_once(mark: str) -> str:
 
 
 def test_no_scheduler_there(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("monocontext.cli.cluster._CONNECT_SECONDS", 0.3)
+    monkeypatch.setattr("monocontext.cli.options._CONNECT_SECONDS", 0.3)
     source = tmp_path / "log.txt"
     source.write_text("a line\n")
     refused = cli("upload", source, tmp_path / "context", "--dask", "tcp://127.0.0.1:9")

@@ -51,7 +51,7 @@ def test_documents_are_removed_and_updated(cli: Cli, folder: Path, tmp_path: Pat
     cli("rm", "--forget", "--document", "no such name", context).refused("forget without a name removes what is left")
     cli("rm", "--document", "z", context).fine()
     cli("rm", "--forget", "--document", "z", context).fine()  # an earlier version has it
-    assert "no object holds it" in cli("verify", "--forgotten", "last", context).fine().out
+    assert "no object with a forgotten text" in cli("verify", "--forgotten", "last", context).fine().out
     cli("rm", "--forget", context).fine()
     cli("rm", "--yes", "--document", "*", context).fine()
     cli("restore", context, "1").refused("no version 1")
@@ -109,7 +109,7 @@ def test_json_lines(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"text": "a"}\n{"words": "b"}\n', "in:2: no field 'text'; choose from its fields: words"),
+        ('{"text": "a"}\n{"words": "b"}\n', "in:2: no field 'text'; the fields of this row are: words"),
         ('{"text": "a"}\n{"text": 5}\n', "in:2: the field 'text' must be text, not 5"),
         ('{"text": "a"}\n\n[1]\n', "in:3: a row must be a JSON object, not [1]"),
         ('{"text": "a"}\n{"text', "in:2: not JSON"),

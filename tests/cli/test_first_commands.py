@@ -85,7 +85,7 @@ ROWS = [
     Row("monocontext gc mine", 0, "2 versions stay"),
     Row("monocontext index nosuch place", 2, "", "found no object to index"),
     Row("monocontext cite mine", 2, "", "Missing argument 'SOURCE'"),
-    Row("monocontext update src mine", 2, "", "`monocontext sync` takes folders"),
+    Row("monocontext update src mine", 2, "", "src' is a folder, not a file of JSON lines"),
     Row("monocontext verify src", 2, "", "src is a plain folder, not a context"),
     Row("monocontext get src", 2, "", "src is a folder: a / at its end fetches everything in it"),
     Row("monocontext get src/", 2, "", "give a directory as TARGET"),

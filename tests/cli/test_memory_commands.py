@@ -80,7 +80,7 @@ def test_what_is_refused(cli: Cli, place: str, tmp_path: Path) -> None:
     for pattern in ("(", "a{99999999999}", "(" * 3000 + "a" + ")" * 3000):
         cli("memory", "search", pattern, place).misused("not a regular expression")
         cli("grep", pattern, tmp_path).refused("not a regular expression")
-    cli("memory", "search", "s3://x", "notes").refused("the URL goes last")
+    cli("memory", "search", "s3://x", "notes").refused("the URL comes last")
     cli("memory", "list", "memory://x").refused("lives in the memory of one process")
     assert os.listdir(place) == []
 
@@ -101,7 +101,7 @@ def test_the_url_first_is_refused_before_anything_is_written(
     (tmp_path / "docs").mkdir()
     before = sorted(tmp_path.rglob("*"))
     for place in (used, "s3://bucket/team"):
-        cli("memory", *command.format(place).split()).refused("the URL goes last: ")
+        cli("memory", *command.format(place).split()).refused("the URL comes last: ")
     assert sorted(tmp_path.rglob("*")) == before
     assert cli("memory", "get", "key", used).fine().out == "value"
 
@@ -114,7 +114,7 @@ def test_a_directory_that_is_not_there(cli: Cli, tmp_path: Path, monkeypatch: py
     (tmp_path / "src").mkdir()
     for key in ("file", "src", "https://a.example"):
         cli("memory", "put", key, "value", f"./{key[:3]}-memory", "--create").fine()
-    cli("memory", "put", "src", "key", "value", "--create").refused("does not; write a new directory as ./value")
+    cli("memory", "put", "src", "key", "value", "--create").refused("write a new directory as ./NAME")
     for words in (["purge", "notes"], ["clear", "notes"], ["search", "x", "notes"]):
         cli("memory", *words).refused("no directory 'notes' for a memory")
     assert not (tmp_path / "notes").exists()
@@ -124,7 +124,7 @@ def test_a_directory_that_is_not_there(cli: Cli, tmp_path: Path, monkeypatch: py
     assert cli("memory", "exec", "P http://x v", "more", "--create").fine().json["success"]
     assert cli("memory", "list", "src", "notes").fine().out == "src/key\n"
     assert cli("memory", "exec", '{"command": "P", "key": "s3://a", "value": "v"}', "more").fine().json["success"]
-    cli("memory", "exec", "{", "more").misused("not a call in JSON")
+    cli("memory", "exec", "{", "more").misused("not valid JSON")
     cli("memory", "list", "a", "b", "more").misused("expected [PREFIX] URL, got 3 arguments")
 
 

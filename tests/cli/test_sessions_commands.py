@@ -139,11 +139,11 @@ def test_pull(cli: Cli, machine: Path, tmp_path: Path) -> None:
     path = tmp_path / "home" / ".claude" / "projects" / str(tmp_path / "work").replace("/", "-").replace("_", "-")
     assert f"bbbb-2: 1 records in {path}/bbbb-2.jsonl" in said
     assert "1 secrets are redacted, here too" in said
-    assert said.endswith("go on with it: claude --resume bbbb-2\n")
+    assert said.endswith("continue it with: claude --resume bbbb-2\n")
     assert "is here already" in cli("sessions", "pull", "--latest", machine, "-p", "proj").fine().out
     told = cli("sessions", "pull", "aaaa", machine, "-p", "proj", "--json").fine().json
     assert (told["session_id"], told["redacted"], told["new"]) == ("aaaa-1", 1, True)
-    cli("sessions", "pull", machine).refused("name one session by its id, or take the last one")
+    cli("sessions", "pull", machine).refused("name one session by its id, or take the last session")
 
 
 HOSTILE = "\x1b]52;c;aGk=\x07\x9b2J\u202eeman\x00 \ud800 needle"
@@ -175,7 +175,7 @@ def test_a_line_end_in_a_name_makes_no_second_row(cli: Cli, machine: Path, tmp_p
 def test_hooks_say_what_happens_and_what_is_missing(cli: Cli, machine: Path, tmp_path: Path) -> None:
     cli("sessions", "upload", "--all", machine).fine()
     said = cli("sessions", "status", machine).fine().out
-    assert "no hooks for this directory: monocontext hooks install" in said
+    assert "no hooks for this directory: `monocontext hooks install`" in said
     assert "Claude Code deletes its own copy of a session after 30 days (cleanupPeriodDays, its default)" in said
     assert "proj: 2 sessions" in said
     (tmp_path / "home" / ".claude" / "settings.json").write_text('{"cleanupPeriodDays": 7}')
@@ -194,7 +194,7 @@ def test_hooks_say_what_happens_and_what_is_missing(cli: Cli, machine: Path, tmp
     assert "look with: monocontext sessions list s3://bucket/agents --endpoint http://127.0.0.1:9\n" in said
     cli("hooks", "uninstall").fine()
     cli("hooks", "uninstall", "--user", "--agent", "codex").fine()
-    assert "no hooks for this directory: monocontext hooks install" in cli("sessions", "status", machine).fine().out
+    assert "no hooks for this directory: `monocontext hooks install`" in cli("sessions", "status", machine).fine().out
 
 
 def test_status_asks_the_archive_of_the_hooks(cli: Cli, machine: Path) -> None:

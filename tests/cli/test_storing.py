@@ -61,7 +61,7 @@ def test_sizes_and_codec(cli: Cli, file: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
-        ("--frame-bytes", "64Q", "64Q"),
+        ("--frame-bytes", "16iB", "not a size: '16iB'"),
         ("--frame-bytes", "0", "frame_bytes"),
         ("--codec", "gzip", "zstd"),
         ("--encoding", "klingon", "klingon"),

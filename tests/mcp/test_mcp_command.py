@@ -56,5 +56,5 @@ def test_without_the_sdk(tmp_path: Path) -> None:
     ("url", "said"), [([], "nothing to serve"), (["memory://x"], "memory of one process"), (["ftp://host/x"], "ftp")]
 )
 def test_what_cannot_be_served(url: list[str], said: str) -> None:
-    with pytest.raises((click.BadParameter, InvalidUrl), match=said), serving(url, None, None, [], {}):
+    with pytest.raises((click.BadParameter, InvalidUrl), match=said), serving(url, {}):
         pass

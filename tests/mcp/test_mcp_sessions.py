@@ -54,7 +54,7 @@ def test_refused(archive: Tools, tmp_path: Path) -> None:
 
 def test_without_an_archive_the_tools_say_what_to_set() -> None:
     """As the plugin starts the server where no archive is named."""
-    with serving([], "", None, [], {}) as served:
+    with serving([], {}, sessions="") as served:
         tools = Tools(served)
         assert {"session_list", "session_read", "upload_context"} <= tools.by_name(uploads=True).keys()
         for call in (tools.session_list, lambda: tools.session_read("x"), tools.upload_context):

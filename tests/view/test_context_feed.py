@@ -129,7 +129,7 @@ def test_places(feed: ContextFeed, context: Monocontext) -> None:
         ({"line": 0}, "line must be at least 1, not 0"),
         ({"line": 10**9}, "the text has no line 1,000,000,000"),
         ({"at": 10**9}, "is after the end of the text"),
-        ({"number": 5}, "no document 5: the text has 5, counted from 0"),
+        ({"number": 5}, "no document 5: the text has 5, numbered from 0"),
         ({"at": "x"}, "at must be a whole number of at most 15 digits, not 'x'"),
     ],
 )
@@ -233,6 +233,6 @@ def test_the_server_knows_its_paths_alone(
         assert get(server, path) == (404, {"error": "not found"})
     assert get(server, "/text?line=0") == (400, {"error": "line must be at least 1, not 0"})
     html = get(server, "/")[1]
-    assert html == server.page.served()
+    assert html == server.page.for_server()
     assert not re.search(r"https?://|\b(?:src|href)=\"(?!data:|#)|\son\w+=|style=\"", html)
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function", html)

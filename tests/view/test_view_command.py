@@ -31,5 +31,5 @@ def test_serves_until_interrupted(tmp_path: Path) -> None:
         _, errors = child.communicate(timeout=60)
     assert (state["version"], state["documents"]) == (1, 1)
     assert child.returncode == 0
-    assert errors.startswith(f"serving {state['url']}; Ctrl-C ends it\n")
+    assert errors.startswith(f"serving {state['url']}; Ctrl-C stops it\n")
     assert "Traceback" not in errors

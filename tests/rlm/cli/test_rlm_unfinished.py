@@ -103,7 +103,7 @@ def test_resume_heeds_the_endpoint_the_model_and_the_limits(endpoint: Any, notes
 @pytest.mark.parametrize(
     ("args", "told"),
     [(["--trajectory", "other.jsonl"], "leave out --trajectory"),
-     (["NOTES", "another question"], "its QUESTION is in the recording")],
+     (["NOTES", "another question"], "a resumed run keeps its question")],
 )  # fmt: skip
 def test_resume_refuses_by_name_what_cannot_change(
     endpoint: Any, notes: Path, tmp_path: Path, args: list[str], told: str

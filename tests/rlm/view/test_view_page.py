@@ -6,6 +6,7 @@ import base64
 import hashlib
 import http.client
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -53,7 +54,7 @@ def test_the_policy_names_what_is_there_and_nothing_else(recorded: Path, serving
 
 
 def test_the_page_is_in_one_piece() -> None:
-    html = run_page().served()
+    html = run_page().for_server()
     assert "rests on" not in html  # nobody infers what an answer rests on, and least of all without an answer
     assert not re.search(r"https?://", html)
     assert not re.search(r"\b(?:src|href)=\"(?!data:|#)", html)
@@ -86,16 +87,17 @@ def test_a_file_that_goes_wrong_later_is_an_error_of_the_page(
     assert "there is no trajectory" in json.loads(get(server, "/state")[2])["error"]
 
 
-def test_an_export_never_overwrites_the_run(recorded: Path) -> None:
-    before = recorded.read_bytes()
-    with pytest.raises(RLMError, match="is the trajectory itself"):
-        export(RowFeed(recorded), recorded)
-    assert recorded.read_bytes() == before
+def test_a_failed_export_overwrites_nothing(recorded: Path) -> None:
+    feed, page = RowFeed(recorded), recorded.with_suffix(".html")
+    page.write_text("earlier")
+    for target, line, message in ((recorded, "", "is the trajectory itself"), (page, "x\n", "is not JSON")):
+        recorded.write_text(before := recorded.read_text() + line)
+        with pytest.raises(RLMError, match=message):
+            export(feed, target)
+        assert (page.read_text(), recorded.read_text()) == ("earlier", before)
 
 
 def test_a_directory_means_its_newest_run(tmp_path: Path) -> None:
-    import os
-
     for name, moment in (("new", 2_000_000_000), ("old", 1_000_000_000)):
         write(tmp_path / f"{name}.jsonl", head(query=f"the {name} one"))
         os.utime(tmp_path / f"{name}.jsonl", (moment, moment))
@@ -116,6 +118,5 @@ def test_what_a_user_can_mend_is_one_line(tmp_path: Path, recorded: Path) -> Non
     cases.append(([tmp_path / "empty"], "no file there ends in .jsonl"))
     for arguments, says in cases:
         result = cli.invoke(app, ["view", *map(str, arguments)])
-        assert result.exit_code == 2, result.output
+        assert (result.exit_code, result.stderr.count("\n")) == (2, 1), result.output
         assert says in result.stderr
-        assert result.stderr.count("\n") == 1
