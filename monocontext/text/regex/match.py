@@ -12,6 +12,7 @@ from monocontext.records import dataclass
 from monocontext.text.lazy_kinds import Unchanging
 
 if TYPE_CHECKING:
+    from monocontext.text.source import Span
     from monocontext.text.str_methods import StrLike
 
 
@@ -22,6 +23,8 @@ class Subject:
     pattern: Any
     """The `Pattern`."""
     text: StrLike
+    span: Span
+    """The characters of `text`, which makes a `Span` each time it is asked."""
     pos: int
     endpos: int
 
@@ -48,7 +51,7 @@ class Match(Unchanging, metaclass=ABCMeta):
                 first, last = min(first, start), max(last, stop)
         self._piece, self._piece_start = real.string[first:last], first
         """The text of the match and its groups, and where it begins in the window."""
-        subject.text.span.log_received(base + spans[0][0], base + spans[0][1])
+        subject.span.log_received(base + spans[0][0], base + spans[0][1])
 
     re = property(attrgetter("_subject.pattern"))
     string = property(attrgetter("_subject.text"))

@@ -77,7 +77,7 @@ class Pattern(Unchanging, metaclass=ABCMeta):
 
     def _match_at(self, text: StrLike, pos: int, endpos: int, *, full: bool) -> Match | None:
         low, high = self._bounds(text, pos, endpos)
-        subject = Subject(self, text, low, high)
+        subject = Subject(self, text, text.span, low, high)
         if low <= high:
             result = match_at(self._plan, text.span, text._limit, low, high, full=full)
             return Match(*result, subject) if result else None
@@ -90,8 +90,8 @@ class Pattern(Unchanging, metaclass=ABCMeta):
         if not isinstance(string, StrLike):
             return self._real.finditer(string, pos, endpos)
         low, high = self._bounds(string, pos, endpos)
-        subject = Subject(self, string, low, high)
-        matches = scan(self._plan, string.span, string._limit, low, high, narrow=True)  # a `refresh` moves the text
+        subject = Subject(self, string, string.span, low, high)
+        matches = scan(self._plan, subject.span, string._limit, low, high, narrow=True)  # a `refresh` moves the text
         return (Match(match, base, subject) for match, base in matches)
 
     def findall(self, string: Any, pos: int = 0, endpos: int = sys.maxsize) -> Sequence[Any]:
