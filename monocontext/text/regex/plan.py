@@ -17,7 +17,7 @@ from monocontext.text.regex import syntax
 from monocontext.text.regex.literals import literals_of
 from monocontext.text.regex.syntax import Node, Tree, opcode
 
-MOST_REACH = 1 << 16  # the most characters that a match of a bounded pattern reaches: windows overlap by as many
+MOST_REACH = 1 << 18  # the most characters that a match of a bounded pattern reaches: windows overlap by as many
 RUN_CHARACTERS = 1 << 12
 r"""If each block of this many characters has one that ends a repeat of one character class (`.+`, `\s*`, `[^"]*`), the
 repeat matches fewer than twice as many characters. In most text each block has one."""

@@ -93,6 +93,7 @@ LINE = "2024-05-01 host-7 INFO 12 ms (ok) label: x\n"
         (r"\(([^)\n]+)\)", 0, True), (r"ms\s+([a-z()\s]+)", re.I, True), (r"ok([\s\S]+)label", 0, False),
         (r"\s+", 0, True), (r"label:\s*(.+)", 0, True), (r"\([^)]+\)", 0, True), (r"(?:\s*\w)+", 0, False),
         (r"host(.*?)label", re.S, True), (r"(host-\d+)(.+?)la(.*?)(?=\n\d|\Z)", re.S, True),
+        (r"(\d+)-(\d+)-(\d+)\s+\w+-(\d+)\s*INFO\s*(\d+)\s*ms\s*(.*?)\s*label:\s*(\w+)", 0, True),
         (r"host(.*)label", re.S, False), (r"(h).*?\1ost", re.S, False), (r"(?:host.*?)+INFO", re.S, False),
     ],
 )  # fmt: skip
