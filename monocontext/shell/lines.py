@@ -1,7 +1,5 @@
 """Find the lines of files in a text and format them as grep does: for the command `grep`, and for that of a shell.
-
-Line numbers count from 1 in the file. A header line between documents belongs to no file.
-"""
+Line numbers count from 1 in the file. A header line between documents belongs to no file."""
 
 from __future__ import annotations
 
@@ -62,9 +60,7 @@ def select_lines(
     executor: Executor | None = None,
 ) -> Iterator[Line]:
     """The lines in `ranges` that match, or with `invert` those that do not: of each file the first `most_per_file`.
-
-    `file_at` returns the file that has a character, the first of a line; None if that file is not to be searched.
-    """
+    `file_at` returns the file that has a character, the first of a line; None if that file is not to be searched."""
     search = partial(text.grep, list(pattern.patterns), executor=executor)
     pending = ranges[::-1] if most_per_file != 0 else []
     file, count = None, 0

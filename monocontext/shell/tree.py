@@ -28,10 +28,8 @@ _MOST_NAME_BYTES = 255  # of a part of a path
 
 
 class TextFiles:
-    """The files of a text. A path begins with a slash, and ends with none, except for the folder `/`.
-
-    `open_text` is called when the text is first used. Errors are `OSError` with an `errno`, or those of the store.
-    """
+    """The files of a text. A path begins with a slash, and ends with none, except for the folder `/`. `open_text` is
+    called when the text is first used. Errors are `OSError` with an `errno`, or those of the store."""
 
     def __init__(self, open_text: Callable[[], Monocontext]) -> None:
         self._open_text = open_text

@@ -28,8 +28,7 @@ from monocontext.text.monocontext import served_text
 _READ_SHARE = 8 / 9  # the share of a command line's time in which texts are read; then it says what it did not reach
 _MOST_MEMORY_BYTES = 2 << 30  # of the process: it runs out of memory before the machine does
 _CACHE_BYTES = 16 << 20  # the frames of each text that are kept here; the host has the main cache
-_KEPT_OUTPUT_BYTES = 10 << 20
-"""The output of one of our commands that bashkit keeps if no pipe takes it. It drops the rest without a word."""
+_KEPT_OUTPUT_BYTES = 10 << 20  # of the output of one of our commands; bashkit drops the rest if no pipe takes it
 _KEEPS = re.compile(r"[(){}<>&;`\n]|-exec|\b(?:xargs|timeout|nohup|env|command|eval|sh|bash|time|if|while|for|until)\b")
 """Matches a command line in which the output of our commands may not go to a pipe, as in `x=$(ls)`; not `ls | sort`."""
 _COMMANDS: dict[str, Command] = {
@@ -72,13 +71,7 @@ class _Worker:
         self._written_bytes = 0
         for number in changed:
             self._capsules[self._folders[number]].files = self._open_files(number)
-        bash = self._new_bash(self._folders[0] if len(self._folders) == 1 else "/")
-        for name in STOPPING if "xargs" in command else set(_STOPPING_CALL.findall(command)):
-            bash.add_command(name, partial(self._run_command, drop_unreadable))
-        if _LOOP_READS_PIPE.search(command):
-            own = [name for name in _TAKING_INPUT if re.search(rf"\b{name}\s*\(\)|function\s+{name}\b", command)]
-            aliases = [f"alias {name}='command {name}'\n" for name in _TAKING_INPUT if name not in own]
-            await bash.execute("shopt -s expand_aliases\n" + "".join(aliases))
+        bash = await self._new_bash_for(command)
         written, complaints = bytearray(), bytearray()
         result = await bash.execute(command, stdout=partial(_collect, written), stderr=partial(_collect, complaints))
         failures = self._failures(command)
@@ -86,7 +79,7 @@ class _Worker:
         if result.error and result.error not in errors:
             errors += f"{result.error}\n"
         shown, told = _cut(written, most_bytes), _cut(errors.encode(), most_bytes // 4)
-        notes = ["the shell keeps no more output than this: print less, or into files"] * result.stdout_truncated
+        notes = ["the shell keeps no more output than this: print less, or to files"] if result.stdout_truncated else []
         if len(shown) < len(written):
             goes_on = self._keep(written, shown.count(b"\n") + 1)
             notes.append(f"cut: {len(shown):,} of {len(written):,} bytes; {goes_on}")
@@ -94,6 +87,17 @@ class _Worker:
             notes.append("errors are cut: see all with 2> /tmp/errors")
         exit_code = result.exit_code or int(bool(failures))
         return Output(shown.decode(errors="replace"), told.decode(errors="ignore"), exit_code, "; ".join(notes))
+
+    async def _new_bash_for(self, command: str) -> bashkit.Bash:
+        """Make a shell for a command line, with what this needs besides our commands."""
+        bash = self._new_bash(self._folders[0] if len(self._folders) == 1 else "/")
+        for name in STOPPING if "xargs" in command else set(_STOPPING_CALL.findall(command)):
+            bash.add_command(name, partial(self._run_command, drop_unreadable))
+        if _LOOP_READS_PIPE.search(command):
+            names = [name for name in _TAKING_INPUT if not re.search(rf"\b{name}\s*\(\)|function\s+{name}\b", command)]
+            aliases = "".join(f"alias {name}='command {name}'\n" for name in names)
+            await bash.execute(f"shopt -s expand_aliases\n{aliases}")
+        return bash
 
     def _new_bash(self, cwd: str) -> bashkit.Bash:
         """Make a shell with the folders of the texts, and with our commands."""
