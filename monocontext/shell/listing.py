@@ -23,7 +23,9 @@ async def ls(call: ShellCall) -> int:
     """List files and folders; returns 2 if an operand is missing."""
     options, operands = call.options(_WORDS)
     flags = {word for word, _ in options}
-    status, files, pending = 0, dict[str, Any](), list[str]()
+    status = 0
+    files: dict[str, Any] = {}
+    pending: list[str] = []
     for operand in sorted(operands, reverse="reverse" in flags) or ["."]:
         if not call.files.exists(path := call.path(operand)):
             await call.complain(f"cannot access '{operand}': No such file or directory")
