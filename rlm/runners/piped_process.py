@@ -95,7 +95,6 @@ class PipedProcess:
 
 def _find_complaint(stderr: str) -> str:
     """The last line that names an error, or else the last line; empty if there is none."""
-    lines = [line.strip() for line in stderr.splitlines()]
-    lines = [line for line in lines if line and "--help" not in line]  # docker recommends its --help
+    lines = [line for line in map(str.strip, stderr.splitlines()) if line and "--help" not in line]  # docker's advice
     errors = [line for line in lines if "error" in line.lower()] or lines
     return "".join(filter(str.isprintable, errors[-1]))[:500] if errors else ""

@@ -49,24 +49,23 @@ def main(thread: MainThread, *, confinement: str) -> NoReturn:
 
 def _serve(thread: MainThread, start: dict[str, Any], body: memoryview) -> NoReturn:
     """Make the runner that the host's first command describes, then run a cell for each further command."""
-    link = thread.link
-    calls = RemoteCalls(link)
+    calls = RemoteCalls(thread.link)
     try:
         runner = _make_runner(thread, calls, start, body)
     except Exception as exc:
-        link.send({"op": "failed", "message": f"{type(exc).__name__}: {exc}"[:1000]})
+        thread.link.send({"op": "failed", "message": f"{type(exc).__name__}: {exc}"[:1000]})
         raise ChannelClosed from exc
     del body
     gc.freeze()
     interpreter = thread.interpreter = InterpreterState()
-    link.send({"op": "started"})
+    thread.link.send({"op": "started"})
     while True:
-        command, _ = link.next_command()
+        command, _ = thread.link.next_command()
         calls.set_budget(command["seconds"])
         result = runner.run(command["code"])
         interpreter.repair()  # also from what the reprs of the variables did
         is_broken = interpreter.is_broken() or not runner.works()
-        _send_result(link, command["id"], result, is_broken)
+        _send_result(thread.link, command["id"], result, is_broken)
 
 
 def _send_result(link: WorkerLink, number: int, result: CellResult, is_broken: bool) -> None:
