@@ -84,13 +84,12 @@ def serving(
     if shell and importlib.util.find_spec("bashkit") is None:
         raise MonocontextError(f"the shell is missing: {install_line('shell')}")
 
-    def options_at(url: str) -> StoreOptions:
-        return checked_options(url, s3, *urls)
-
     with ExitStack() as stack:
-        archive = stack.enter_context(Sessions.open(sessions, **options_at(sessions))) if sessions else None
-        shared = stack.enter_context(Memory.open(memory, **options_at(memory))) if memory else None
-        kept = stack.enter_context(Memory.open(keep, **options_at(keep))) if keep else None
+        archive = (
+            stack.enter_context(Sessions.open(sessions, **checked_options(sessions, s3, *urls))) if sessions else None
+        )
+        shared = stack.enter_context(Memory.open(memory, **checked_options(memory, s3, *urls))) if memory else None
+        kept = stack.enter_context(Memory.open(keep, **checked_options(keep, s3, *urls))) if keep else None
         served = Served(
             context_urls, sessions=archive, memory=shared, kept=KeepTool(kept) if kept else None, shell=shell,
             allow=allow, store_options=s3,

@@ -30,9 +30,7 @@ Profile = Annotated[str | None, Option(help="Profile of the AWS configuration to
 Anonymous = Annotated[bool, Option(help="Send unsigned requests, for public buckets.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 Allow = Annotated[list[str] | None, Option(help="URL outside the context from which it may read objects; repeatable.")]
-Dask = Annotated[
-    str | None, Option(metavar="ADDRESS", help="Dask scheduler whose workers do the work, such as tcp://host:8786.")
-]
+Dask = Annotated[str | None, Option(metavar="ADDRESS", help="Use the workers of this Dask scheduler, tcp://host:8786.")]
 Generation = Annotated[int | None, Option(help="Use this version of the text instead of the newest.")]
 
 _CONNECT_SECONDS = 10  # the time to wait for a Dask scheduler

@@ -160,7 +160,11 @@ def grep(
             rows = json_messages(lines, context, style, ascii_only=is_terminal)
         else:
             rows = format_lines(lines, style)
-        _print_rows(rows, flushes=is_terminal)
+        for row in rows:
+            write_bytes(row.encode() + b"\n")
+            if is_terminal:  # a person waits for each row
+                sys.stdout.flush()
+        sys.stdout.flush()
         if stats:
             _print_stats(context.stats, time.monotonic() - began)
     if first is None:
@@ -262,15 +266,6 @@ class _Scope:
         if record is None or (self._globs is not None and not self._globs.select(record.name)):
             return None
         return ShownFile(self._escape(self._folder + record.name), record, self._context)
-
-
-def _print_rows(rows: Iterator[str], *, flushes: bool) -> None:
-    """Print each row; with `flushes` at once, for a person who waits."""
-    for row in rows:
-        write_bytes(row.encode() + b"\n")
-        if flushes:
-            sys.stdout.flush()
-    sys.stdout.flush()
 
 
 def _format_counts(counts: Iterator[tuple[str, int]], style: Style, as_json: bool) -> Iterator[str]:

@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -83,10 +82,9 @@ class SourceOptions:
                 f"`monocontext index {url} URL` refers to them without a copy"
             )
         if self.documents:
-            read = partial(
-                read_json_lines, text_field=self.text_field, name_field=self.name_field, encoding=self.encoding
-            )
-            return (documents(read(Path(name).expanduser())) for name in names)
+            fields: dict[str, Any] = {"text_field": self.text_field, "name_field": self.name_field}
+            paths = (Path(name).expanduser() for name in names)
+            return (documents(read_json_lines(path, encoding=self.encoding, **fields)) for path in paths)
         if "-" in names:
             return _with_stdin(names)
         return [Path(name).expanduser() for name in names]  # a list, so that equal names of documents can be told apart

@@ -110,7 +110,6 @@ def test_what_a_user_can_mend_is_one_line(tmp_path: Path, recorded: Path) -> Non
     cases: list[tuple[list[Any], str]] = [
         ([tmp_path / "begun.jsonl"], "is not a trajectory: it has no complete line yet"),
         ([tmp_path / "none.jsonl"], "there is no trajectory at"),
-        ([write(tmp_path / "bad.jsonl")], "is not a trajectory: it has no complete line yet"),
         ([recorded, "--host", "256.1.1.1"], "cannot serve at 256.1.1.1"),
         ([recorded, "--export", tmp_path / "no" / "page.html"], "No such file or directory"),
     ]
