@@ -82,8 +82,8 @@ class CloudStore(StoreBase):
         self.url, self._options = url, options
         self._scheme = url.partition("://")[0]
         self._is_web = self._scheme in ("http", "https")
-        self._read_store = _open(url, options, _READ_TIMEOUT)
-        self._write_store = _open(url, options, _WRITE_TIMEOUT)
+        self._read_store = _open_obstore(url, options, _READ_TIMEOUT)
+        self._write_store = _open_obstore(url, options, _WRITE_TIMEOUT)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(CloudStore, self.url, **self._options), ()
@@ -225,7 +225,7 @@ def _check_process(url: str, *, sends: bool = True) -> None:
         _used_by = os.getpid()
 
 
-def _open(url: str, options: dict[str, Any], read_timeout: timedelta) -> Any:
+def _open_obstore(url: str, options: dict[str, Any], read_timeout: timedelta) -> Any:
     """obstore's store at a URL. Raises `InvalidUrl`."""
     scheme, _, rest = url.partition("://")
     authority, _, path = rest.partition("/")

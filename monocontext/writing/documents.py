@@ -320,7 +320,7 @@ def change_documents(
     deleted = {number for number, change in changes.items() if change.deletes}
     if not deleted and not all_pages:
         return result
-    return _with_names(store, result, [name for number, name in enumerate(names_in(pages)) if number not in deleted])
+    return _store_names(store, result, [name for number, name in enumerate(names_in(pages)) if number not in deleted])
 
 
 def _add_changed(
@@ -360,7 +360,7 @@ def _changed_row(row: DocumentRow, change: Change) -> DocumentRow:
     return DocumentRow(0, 0, len(text), len(text.encode()), text.count("\n"), row.name, metadata)
 
 
-def _with_names(store: Store, ref: DocumentsRef, names: list[bytes]) -> DocumentsRef:
+def _store_names(store: Store, ref: DocumentsRef, names: list[bytes]) -> DocumentsRef:
     """The documents with a table of their names if they fill a page (1 PUT), and the first repeated name, if any."""
     if len(names) <= DOCUMENTS_PER_PAGE and ref.doubled is None:
         return replace(ref, names=())

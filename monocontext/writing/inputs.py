@@ -85,15 +85,15 @@ class _Reader:
                 yield from self._encode(source, "text", characters)
                 characters += len(source)
             elif isinstance(source, os.PathLike):
-                yield from self._files(Path(source), prefixes)
+                yield from self._read_files(Path(source), prefixes)
             elif isinstance(source, DocumentInputs) and self.rows:
-                yield from self._documents(source, self.rows)
+                yield from self._read_documents(source, self.rows)
             else:
                 raise TypeError(f"source {number} must be str, bytes, a path or documents, not {type(source).__name__}")
         if stream:
             yield stream.feed(b"", final=True)
 
-    def _files(self, path: Path, prefixes: dict[Path, str]) -> Iterator[Utf8]:
+    def _read_files(self, path: Path, prefixes: dict[Path, str]) -> Iterator[Utf8]:
         left_out: list[SourceText] = []
         for item in read_texts(find_files([path], self.reading, prefixes), self.reading):
             if item.not_text:
@@ -109,7 +109,7 @@ class _Reader:
                 self.rows.end_document()
         note_left_out(left_out, self.reading)
 
-    def _documents(self, source: DocumentInputs, rows: DocumentRows) -> Iterator[Utf8]:
+    def _read_documents(self, source: DocumentInputs, rows: DocumentRows) -> Iterator[Utf8]:
         if not self.ends_line:
             yield _NEWLINE
         for item in source.items:

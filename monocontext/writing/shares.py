@@ -46,7 +46,7 @@ class Target(NamedTuple):
 def share_text(target: Target, pieces: Iterable[bytes], executor: Executor, progress: Callable[[int], None]) -> Written:
     """Store a text by workers, in the same frames as `write_segments`. About 8 shares are in memory at a time."""
     shares = cut_shares(cut_frames(pieces, target.layout.frame_bytes), len)
-    return join_shares(in_order(executor, partial(_store, target), shares, AHEAD), target, executor, progress)
+    return join_shares(in_order(executor, partial(_store_share, target), shares, AHEAD), target, executor, progress)
 
 
 def cut_shares(items: Iterable[_T], size_of: Callable[[_T], int]) -> Iterator[list[_T]]:
@@ -63,7 +63,7 @@ def cut_shares(items: Iterable[_T], size_of: Callable[[_T], int]) -> Iterator[li
         yield share
 
 
-def _store(target: Target, frames: list[bytes]) -> Written:
+def _store_share(target: Target, frames: list[bytes]) -> Written:
     """Store the frames of a share, and their filter, in a worker."""
     with target.open_store() as store:
         written = drop_end_columns(store, write_segments(store, frames, target.layout, frames_before=LEAST_FRAMES))

@@ -74,7 +74,7 @@ def _files_in(path: Path, prefix: str, reading: InputOptions) -> Iterator[InputF
         file = os.path.join(folder.path, name)
         opener, label = partial(folder.open, name), str(path / name)
         try:
-            facts = _facts(file, file)
+            facts = _file_facts(file, file)
         except NotFound:  # removed since the folder was listed, or on a disk that was: the next sync looks again
             facts, is_selected = {}, False
         yield InputFile(displayable(prefix + name), label, opener, facts, str(path), is_selected)
@@ -91,7 +91,7 @@ def _files_in(path: Path, prefix: str, reading: InputOptions) -> Iterator[InputF
 def named_file(path: Path, prefix: str = "") -> InputFile:
     """A file that the caller names. Raises `NotFound`."""
     opener = partial(open_file, os.path.abspath(path))
-    return InputFile(displayable(prefix + path.name), str(path), opener, _facts(path, str(path)))
+    return InputFile(displayable(prefix + path.name), str(path), opener, _file_facts(path, str(path)))
 
 
 def find_objects(url: str, reading: InputOptions, context_url: str, opened: Callable[[str], Store]) -> list[InputFile]:
@@ -100,11 +100,11 @@ def find_objects(url: str, reading: InputOptions, context_url: str, opened: Call
     with suppress(NotFound, InvalidUrl):  # not an object: perhaps a folder or a bucket
         location, key = split_object(url)
         store = opened(location)
-        return [_object(store, store.head(key), key.rpartition("/")[2])]
+        return [_as_source(store, store.head(key), key.rpartition("/")[2])]
     store = opened(url)
     left_out: list[str] = []
     infos = list_usable(store, left_out)
-    files = [_object(store, info, info.key, store.url, reading.selects(info.key)) for info in infos]
+    files = [_as_source(store, info, info.key, store.url, reading.selects(info.key)) for info in infos]
     files = [file for file in files if not file.label.startswith(context_url.rstrip("/") + "/")]
     if not files:
         raise NotFound(f"{store.url}: found no object to sync")
@@ -113,12 +113,12 @@ def find_objects(url: str, reading: InputOptions, context_url: str, opened: Call
     return files
 
 
-def _object(store: Store, info: ObjectInfo, name: str, container: str = "", is_selected: bool = True) -> InputFile:
+def _as_source(store: Store, info: ObjectInfo, name: str, container: str = "", is_selected: bool = True) -> InputFile:
     url, facts = f"{store.url.rstrip('/')}/{info.key}", {"bytes": info.size_bytes, "etag": info.etag}
     return InputFile(name, url, lambda: BytesIO(store.get(info.key).data), facts, container, is_selected)
 
 
-def _facts(path: str | os.PathLike[str], label: str) -> dict[str, Any]:
+def _file_facts(path: str | os.PathLike[str], label: str) -> dict[str, Any]:
     try:
         status = os.stat(path)
     except FileNotFoundError:
@@ -135,10 +135,10 @@ def _not_ignored(path: Path) -> set[str] | None:
             break
     else:
         return None
-    is_ignored = folder is not path and _git(real.parent, "check-ignore", "-q", f"./{real.name}").returncode == 0
+    is_ignored = folder is not path and _run_git(real.parent, "check-ignore", "-q", f"./{real.name}").returncode == 0
     if is_ignored:
         return None
-    listed = _git(path, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    listed = _run_git(path, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     if listed.returncode:
         reason = os.fsdecode(listed.stderr).strip().partition("\n")[0]
         raise NotFound(f"{path}: {reason or 'git failed'}; {_REMEDY}")
@@ -149,7 +149,7 @@ def _not_ignored(path: Path) -> set[str] | None:
     return names
 
 
-def _git(path: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+def _run_git(path: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     try:
         command = [*_GIT, "-C", str(path), *arguments]
         return subprocess.run(command, capture_output=True, env={**os.environ, **_GIT_ENVIRONMENT})
@@ -165,9 +165,9 @@ def prefixes_of(paths: Iterable[os.PathLike[str]], reading: InputOptions) -> dic
     two names are equal even with their prefixes.
     """
     distinct = list(dict.fromkeys(map(Path, paths)))
-    named = {path: _names(path, reading) for path in distinct} if len(distinct) > 1 else {}
+    named = {path: _names_at(path, reading) for path in distinct} if len(distinct) > 1 else {}
     counts = Counter(chain.from_iterable(named.values()))
-    prefixes = {path: _prefix(path) for path, names in named.items() if any(counts[name] > 1 for name in names)}
+    prefixes = {path: _prefix_of(path) for path, names in named.items() if any(counts[name] > 1 for name in names)}
     owners: dict[str, Path] = {}
     for path, names in named.items():
         for name in (prefixes.get(path, "") + name for name in names):
@@ -179,13 +179,13 @@ def prefixes_of(paths: Iterable[os.PathLike[str]], reading: InputOptions) -> dic
     return prefixes
 
 
-def _names(path: Path, reading: InputOptions) -> set[str]:
+def _names_at(path: Path, reading: InputOptions) -> set[str]:
     if not path.is_dir():
         return {path.name}
     return {name for name in Folder(path, follow_links=reading.follow_links).files() if reading.selects(name)}
 
 
-def _prefix(path: Path) -> str:
+def _prefix_of(path: Path) -> str:
     if path.is_dir() or path.is_absolute():
         return f"{(path if path.is_dir() else path.parent).resolve().name}/"
     return "".join(f"{part}/" for part in path.parent.parts if part != "..")

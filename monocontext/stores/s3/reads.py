@@ -176,19 +176,19 @@ class Download:
 
     def headers(self) -> dict[str, str]:
         headers = {}
-        if span := self._missing():
+        if span := self._missing_span():
             headers["range"] = span.range_header
         if self.etag is not None:
             headers["if-match"] = f'"{self.etag}"'
         return headers
 
     def receive(self, head: ResponseHead, body: Body) -> None:
-        self._check(head)
+        self._check_head(head)
         body.is_accepted = True
         if self._length is None:
             self._receive_unknown_length(body)
             return
-        while self._received_bytes < self._length and self._fill(body):
+        while self._received_bytes < self._length and self._receive_some(body):
             pass
         if self._received_bytes < self._length:
             raise DamagedData(f"{self._url}: expected {self._length:,} bytes, found {self._received_bytes:,}")
@@ -204,7 +204,7 @@ class Download:
             modified_seconds=self._modified_seconds, now_seconds=self._now_seconds,
         )  # fmt: skip
 
-    def _missing(self) -> ByteSpan | None:
+    def _missing_span(self) -> ByteSpan | None:
         """The span that is still missing; `None` for the whole object."""
         received = self._received_bytes
         if self._span is not None:
@@ -213,9 +213,9 @@ class Download:
             return ByteSpan(received, self._total_bytes - received)
         return None
 
-    def _check(self, head: ResponseHead) -> None:
+    def _check_head(self, head: ResponseHead) -> None:
         """Check that a head answers the request, and make room for the body."""
-        span = self._missing()
+        span = self._missing_span()
         total = check_response(self._url, span, head.status, head.headers.get("content-range"), head.body_bytes)
         etag = bare_etag(head.headers.get("etag"), self._url)
         if self.etag is not None:  # some servers ignore If-Match
@@ -236,7 +236,7 @@ class Download:
             self._length = self._span.length if self._span else total
             self._memory, self._received_bytes = BytesIO(bytes(self._length or 0)), 0
 
-    def _fill(self, body: Body) -> int:
+    def _receive_some(self, body: Body) -> int:
         """Receive into the empty part of the memory; returns the number of bytes."""
         before = body.read_bytes
         # The views are released even after an exception. Otherwise its traceback would keep them alive, as cyclic

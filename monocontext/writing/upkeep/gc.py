@@ -82,7 +82,7 @@ def gc(
         objects = [info for folder in FOLDERS for info in store.list(folder) if OBJECT.fullmatch(info.key)]
         cutoff = seconds_now(store, max((info.now_seconds for info in objects), default=0.0)) - older_than_seconds
         old = [info for info in objects if info.modified_seconds < cutoff]
-        garbage = _find_garbage(store, old, threads, lambda roots: _superseded(roots, cutoff))
+        garbage = _find_garbage(store, old, threads, lambda roots: _find_superseded(roots, cutoff))
         if garbage.needs_fence and older_than_seconds < SAFE_SECONDS and not dry_run:
             _commit_fence(store)
             chosen = garbage.roots.keys()
@@ -118,7 +118,7 @@ class _Garbage:
     needs_fence: bool  # whether a writer that has not committed yet may need any of it
 
 
-def _superseded(roots: _Roots, cutoff: float) -> set[int]:
+def _find_superseded(roots: _Roots, cutoff: float) -> set[int]:
     """The generations whose successor was stored before the cutoff."""
     return {number for number, successor in pairwise(sorted(roots)) if roots[successor].modified_seconds < cutoff}
 

@@ -94,12 +94,12 @@ def _check_text(
     final_newline = False
     checker = Checker(root.filters, text.get)
     counter = _DocumentCounter(documents, report)
-    for group in neighbours(_frames(text, report)):
-        for frame, data in _read(text, group, report):
+    for group in neighbours(_readable_frames(text, report)):
+        for frame, data in _read_group(text, group, report):
             report.problems += checker.feed(frame.number, data)
             counter.feed(frame.start, data.decode())
             expected = record_of(frame)
-            # `_read` has checked the stored bytes and their checksum.
+            # `_read_group` has checked the stored bytes and their checksum.
             result = codec.describe(data, b"")._replace(stored_bytes=frame.stored_bytes, crc32c=frame.crc32c)
             flags &= result.flags
             final_newline = data.endswith(b"\n")
@@ -119,7 +119,7 @@ def _check_text(
             report.problems.append(f"{report.url}: {name} differs: expected {getattr(root, name)}, found {value}")
 
 
-def _frames(text: StoredText, report: Report) -> Iterator[Frame]:
+def _readable_frames(text: StoredText, report: Report) -> Iterator[Frame]:
     """Yield the frames whose index pages can be read (1 GET each), and report the others."""
     first = 0
     for page in text.root.pages:
@@ -129,7 +129,7 @@ def _frames(text: StoredText, report: Report) -> Iterator[Frame]:
             yield from list(frames)
 
 
-def _read(text: StoredText, group: list[Frame], report: Report) -> Iterator[tuple[Frame, bytes]]:
+def _read_group(text: StoredText, group: list[Frame], report: Report) -> Iterator[tuple[Frame, bytes]]:
     """Yield neighbouring frames with their text (1 GET), and report those that cannot be read."""
     try:
         frames = text.read_range(group)

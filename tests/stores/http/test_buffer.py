@@ -30,13 +30,13 @@ DATA = b"0123456789" * 20_000
 )
 def test_failed_reads_leave_no_view_behind(turn: Turn, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[BytesIO] = []
-    check = Download._check
+    check = Download._check_head
 
     def recorded(self: Download, head: object) -> None:
         check(self, head)  # type: ignore[arg-type]
         made.append(self._memory)
 
-    monkeypatch.setattr(Download, "_check", recorded)
+    monkeypatch.setattr(Download, "_check_head", recorded)
     with ObjectServer(DATA, turn) as server:
         store = open_store("s3://bucket", endpoint=server.endpoint)
         try:
