@@ -244,7 +244,7 @@ class Tools:
         return {tool.__name__: tool for tool in tools}
 
     def _text(self, context: str, start: int) -> Monocontext:
-        """The text with a name, or the only text, in the version that is open; a memory at `start` 0 anew."""
+        """The text with a name, or the only text, in the version that is open; a memory is reopened if `start` is 0."""
         name = context or self._served.only_name()
         is_memory = self._served.memory is not None and name.split("/")[0] == MEMORY
         return self._served.context(name, fresh=is_memory and start == 0)

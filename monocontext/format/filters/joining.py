@@ -33,7 +33,7 @@ Get = Callable[[str], bytes]
 
 
 class Moved(NamedTuple):
-    """The frames [first, stop) of a text, which an edit replaces by others."""
+    """The frames [first, stop) of a text, which an edit replaces with others."""
 
     stale: int
     """The first frame whose column may cover old text of these frames, which follow it; `first` if there is none."""
