@@ -225,8 +225,7 @@ class LocalStore(StoreBase):
         return len(sizes), sum(sizes)
 
     def _path(self, key: str, *, writing: bool = False) -> str:
-        """The real path of an object. Raises `AccessDenied` for a link that leads out of the store; for a reserved name
-        `NotFound`, or `InvalidUrl` if `writing`."""
+        """The real path of an object. Raises `AccessDenied` for a link out of the store, `InvalidUrl` or `NotFound`."""
         if any(part.startswith(_HIDDEN) for part in key.split("/")):
             if writing:
                 raise InvalidUrl(f"{key!r} is reserved: names that start with {_HIDDEN} belong to the store")

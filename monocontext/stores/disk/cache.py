@@ -47,8 +47,7 @@ class DiskCache:
         self.folder = os.path.abspath(os.path.expanduser(folder))
         self.capacity_bytes = check_int("cache_dir_bytes", capacity_bytes, 0)
         self._root = os.path.join(self.folder, "monocontext-1")
-        self._may_write = True  # until a write fails or there is no room
-        self._room_bytes = 0  # what may be written before the files are counted again
+        self._may_write, self._room_bytes = True, 0  # room: what may be written before the files are counted again
 
     def find(self, name: str, start: int, length: int) -> Blob | None:
         """Read bytes of the object `name`; `None` if this range is not cached. Removes a damaged file."""
