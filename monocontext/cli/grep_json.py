@@ -51,11 +51,11 @@ def _message(kind: str, data: dict[str, Any], ascii_only: bool) -> str:
 
 
 def _submatches(pattern: Linewise, text: str) -> Iterator[dict[str, Any]]:
-    character = start = 0  # the start of the previous match, in characters and in bytes
+    character = start_byte = 0  # the start of the previous match, in characters and in bytes
     for match in pattern.finditer(text):
-        start += len(text[character : match.start()].encode())
+        start_byte += len(text[character : match.start()].encode())
         character = match.start()
-        yield {"match": {"text": match[0]}, "start": start, "end": start + len(match[0].encode())}
+        yield {"match": {"text": match[0]}, "start": start_byte, "end": start_byte + len(match[0].encode())}
 
 
 def _elapsed(began: float) -> dict[str, Any]:

@@ -32,7 +32,7 @@ _SIGNALLED = 8  # the exit code of libfuse after a signal
 
 def mount(
     url: Url,
-    folder: Annotated[Path, Argument(metavar="DIR", help="An empty folder to show the files in until the end.")],
+    folder: Annotated[Path, Argument(metavar="DIR", help="An empty folder, in which the files will appear.")],
     generation: Generation = None,
     allow: Allow = None,
     *,

@@ -18,7 +18,7 @@ from monocontext.text.monocontext import Monocontext
 from monocontext.text.search.passages import Passage
 from monocontext.text.search.ranked import search as rank
 
-_SOURCE = re.compile(r"(\d{1,18})-(\d{1,18})(?:@(\d{1,18}))?(?:#([0-9a-f]{8,64}))?")
+_SOURCE = re.compile(r"(\d{1,18})-(\d{1,18})(?:@(\d{1,18}))?(?:#([0-9a-f]{8,64}))?")  # 120-180@3#1a2b3c4d
 _MOST_CITED = 1_000_000  # the longest source that `cite` reads, in characters; `rlm.trajectory.source` has it too
 
 
@@ -50,11 +50,11 @@ def _search(
             )  # fmt: skip
         except ValueError as error:
             raise MonocontextError(str(error)) from None
-    for item in passages:
+    for passage in passages:
         if as_json:
-            print(json.dumps(item._asdict() | {"document_line": item.document_line}))
+            print(json.dumps(passage._asdict() | {"document_line": passage.document_line}))
         else:
-            _print_passage(item, url)
+            _print_passage(passage, url)
     if passages.note:
         print_error("monocontext", passages.note)
     elif not passages:

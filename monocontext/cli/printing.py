@@ -25,7 +25,7 @@ _OPTIONS = (
     "profile region replace"
 )
 _KEYWORD = rf"\b({'|'.join(_OPTIONS.split())})=(?:True\b|\['([^']*)'\]|'([^']*)'|(?=[\s,;:)]|$))"
-"""A keyword of Python in a message of the library, such as `anonymous=True`, and its value."""
+"""A keyword of Python and its value in a message of the library: `anonymous=True`, `region='x'`, `allow=['x']`."""
 _KEY_ADVICE = (("pass api_key= or", "give"), (", or pass api_key=", ""))
 """Advice in messages to pass a key, for which there is no flag, and the replacement."""
 _quiet = False

@@ -125,7 +125,7 @@ def _parse_range(text: str) -> slice:
     start, colon, stop = text.partition(":")
     try:
         if not colon:
-            return slice(int(start), int(start) + 1 or None)
+            return slice(int(start), int(start) + 1 or None)  # -1 is the last: up to the end
         return slice(int(start) if start else None, int(stop) if stop else None)
     except ValueError:
         raise click.BadParameter(f"not a range: {text!r}; write START:STOP, START:, :STOP or a number") from None

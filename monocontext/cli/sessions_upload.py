@@ -32,7 +32,7 @@ def upload(
     everything: Annotated[bool, Option("--all", help="Upload every session on this machine.")] = False,
     watch: Annotated[bool, Option(help="Keep running, and upload what sessions add.")] = False,
     interval: Annotated[float, Option(type=INTERVAL, help="Seconds between two checks of --watch.")] = 10.0,
-    agent: Annotated[str | None, Option(help="Only sessions of this agent; for files, their agent.")] = None,
+    agent: Annotated[str | None, Option(help="The agent whose sessions to upload, or that wrote a file.")] = None,
     project: OwnProject = None,
     dry_run: Annotated[bool, Option(help="Upload nothing; list what would be uploaded, and its secrets.")] = False,
     no_redact: Annotated[bool, Option(help="Keep secrets in the upload; the archive records that.")] = False,

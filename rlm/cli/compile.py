@@ -50,7 +50,7 @@ def compile_command(
 
 
 def _model_flags(flags: dict[str, Any]) -> dict[str, Any] | None:
-    """`flags`. If they name no model, that for the key or endpoint in the environment is added, if any; else None."""
+    """`flags`, completed by the model for a key or endpoint in the environment. None if neither names a model."""
     if any(flags[name] is not None for name in ("model", "preset", "backend", "base_url")):
         return flags
     if os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"):

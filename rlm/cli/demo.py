@@ -42,7 +42,8 @@ from rlm.trajectory.display import print_step
 BYTES_PER_SECOND = 90e6  # the speed of one connection to S3
 TURN_SECONDS = 0.6  # the time in which a model replies
 SIZE_BYTES = 10 * 10**9  # of the log
-_FRAME_BYTES, _LINE_BYTES, _BLOCK_FRAMES = 256 << 10, 128, 256  # a block is stored once, and the index repeats it
+_FRAME_BYTES, _LINE_BYTES = 256 << 10, 128
+_BLOCK_FRAMES = 256  # frames that are stored once, and that the index repeats
 
 
 class Act(NamedTuple):
@@ -121,18 +122,18 @@ def demo(
     slow = partial(SlowStore, seconds=latency_ms / 1000, bytes_per_second=BYTES_PER_SECOND)
     with ExitStack() as stack:
         log = slow(large_log(SIZE_BYTES if confinement != "wasm" else 2 * 10**9))  # where `len()` is at most 2 Gi
-        right = [play(LOG_ACT, "1. a log of 10 GB, of repeated lines", log)]
+        are_right = [play(LOG_ACT, "1. a log of 10 GB, of repeated lines", log)]
         library = slow(_publish_library(stack))
-        right.append(play(_LIBRARY_ACT, f"2. the standard library's source at {library.url}", library))
+        are_right.append(play(_LIBRARY_ACT, f"2. the standard library's source at {library.url}", library))
         folder = Path(sysconfig.get_path("stdlib")) / "json"
         stack.enter_context(warnings.catch_warnings(action="ignore"))  # compiled files in the folder are left out
-        right.append(play(_FOLDER_ACT, f"3. a plain folder, {folder}: nothing is stored", folder))
+        are_right.append(play(_FOLDER_ACT, f"3. a plain folder, {folder}: nothing is stored", folder))
     console.print(
         "[bold]Next: your own text[/bold]\n"
         "  monocontext upload FILES... mytext      # mytext is a directory, or s3://bucket/prefix\n"
         '  rlm run mytext "What changed in March?" # with OPENAI_API_KEY, or --base-url of any endpoint'
     )
-    if not all(right):
+    if not all(are_right):
         raise click.exceptions.Exit(1)
 
 
