@@ -176,7 +176,7 @@ def _find_hooks(folder: Path) -> tuple[list[_Hooks], list[str]]:
             if options is None:
                 continue
             hooks.append(_Hooks(f"hooks of {agent.name} in {path}", options))
-            if agent.name == "codex":
+            if agent.name == "codex" and CODEX_TRUST not in notes:
                 notes.append(CODEX_TRUST)
         clean_up = describe_clean_up(agent, folder)
         if clean_up:
