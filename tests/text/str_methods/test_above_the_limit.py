@@ -80,7 +80,7 @@ OTHERWISE = {
     "isinstance(t, str)": "isinstance(str(t), str)", "type(t)": "type(str(t))", "repr(t)": "repr(t[:])",
     "str([t])": "str([t[:]])", "int(t)": "int(str(t))", "','.join([t])": "','.join([str(t)])",
     "'9123'.find(t)": "'9123'.find(str(t))", "json.loads(t)": "json.loads(str(t))", "re.findall('1', t)": "regex.findall('1', t)",
-    "io.StringIO(t).read()": "t.file().read()", "textwrap.dedent(t)": "textwrap.dedent(str(t))",
+    "io.StringIO(t).read()": "t.file().read()", "unicodedata.normalize('NFC', t)": "unicodedata.normalize('NFC', str(t))",
     "ast.literal_eval(t)": "ast.literal_eval(str(t))", "numpy.array([t]).tolist()": "numpy.array([str(t)]).tolist()",
     "hasattr(large.split(), 'sort')": "hasattr(list(large.split()), 'sort')",
     "large.split() * 2": "list(large.split()) * 2",
@@ -90,7 +90,7 @@ OTHERWISE = {
 
 def otherwise() -> str:
     """The table of what is not the same."""
-    modules = {name: importlib.import_module(name) for name in ("ast", "io", "json", "numpy", "re", "textwrap")}
+    modules = {name: importlib.import_module(name) for name in ("ast", "io", "json", "numpy", "re", "unicodedata")}
     shared = {**modules, "regex": regex}
     text = "12"
     ours = {**shared, "t": stored(text), "large": stored("a b", limit=1)}
