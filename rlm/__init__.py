@@ -1,4 +1,4 @@
-"""A minimal Recursive Language Model: a model that writes Python over a context it never has to read whole.
+"""A minimal Recursive Language Model: a model that explores a context with Python, and never has to read all of it.
 
 from rlm import RLM
 print(RLM(model="gpt-5", sub_model="gpt-5-nano").completion("Who did it?", context=text))
@@ -38,8 +38,8 @@ _INTERPRETER_NAMES = ("FinalOutput", "Interpreter", "create_interpreter", "get_d
 
 
 def __getattr__(name: str) -> object:
-    """Import the public names at the first use of one, since a worker imports only modules of this package. Names that
-    load what few programs need (the interpreter, the price table) are imported on their own."""
+    """Import the public names when the first of them is used: a worker imports this package too, and needs few of its
+    modules. The interpreter and the price table are imported only for their own names, since few programs need them."""
     if name in _INTERPRETER_NAMES:
         from rlm.interpreter import interpreter
 

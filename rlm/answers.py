@@ -1,4 +1,4 @@
-"""Find the answer that a reply gives in words: in any turn, when the last call demands one, or when no call is left."""
+"""Find the answer that a reply gives in words: in any turn, in the last call, which demands one, or after it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class WrittenAnswers:
 
     def resolve(self, final: TextFinal, messages: Sequence[Message], is_alone: bool) -> WrittenAnswer:
         """The answer that `final` gives, or the value of the variable that it names; else a notice for the model.
-        `messages`: the conversation before the reply. `is_alone`: nothing beside `final` may change the variable."""
+        `messages`: the conversation before the reply. `is_alone`: whether nothing beside `final` may change it."""
         replies = (message["content"] for message in messages if message["role"] == "assistant")
         known_names = {*self.runner.run("").variables, *assigned_names(replies), *self.tools, "context", "answer"}
         if fault := faults.explain_final(final, known_names, is_alone, _shown_output(messages)):
@@ -60,8 +60,8 @@ class WrittenAnswers:
         return WrittenAnswer(final.text, None)
 
     def find_forced(self, parsed: ParsedReply, step: Step, has_raised: bool) -> str | None:
-        """The answer in the reply to the last call, else its words; None if there are none.
-        `has_raised`: whether its code raised."""
+        """The answer in the reply to the last call, else the reply's words; None if there are none.
+        `has_raised`: whether the code of the reply raised."""
         if parsed.fault in _NO_ANSWER:
             return parsed.own_text.strip()
         for reading in _readings(parsed, step.reply.thinking):
@@ -79,7 +79,7 @@ class WrittenAnswers:
         return _answer_words(parsed) or None
 
     def find_partial(self, messages: Sequence[Message], newest: ParsedReply) -> str:
-        """The best answer when no call is left: the draft in `answer`, else the last words of the model, if any."""
+        """The best answer when no call is left: the draft in `answer`, else the model's last words; empty if none."""
         if draft := self.runner.run(prompts.GIVE_DRAFT_CODE).final_answer:
             return draft
         replies = [message["content"] for message in conversation(messages) if message["role"] == "assistant"]
@@ -87,8 +87,8 @@ class WrittenAnswers:
         return next((words for words in newest_first if words), "")
 
     def _evaluate(self, final: TextFinal) -> str | None:
-        """The value of an answer that `resolve` refuses since it is code; None if there is none.
-        "The count is {count}" is read as an f-string, and so is `{count}` alone, which Python reads as a set."""
+        """The value of an answer that `resolve` refuses because it is code; None if it has no value.
+        "The count is {count}" is read as an f-string, and so is `{count}` alone, which Python would read as a set."""
         call = call_of(final.text)
         value = call.args[0] if call and call.args else None
         is_one_name = isinstance(value, ast.Set) and len(value.elts) == 1
@@ -98,7 +98,7 @@ class WrittenAnswers:
 
 
 def answers_by_code(parsed: ParsedReply) -> bool:
-    """Whether to run the code of the reply to the last call: it gives an answer, or stands beside one."""
+    """Whether to run the code of the reply to the last call: only if it gives an answer, or stands beside one."""
     if parsed.fault in _NO_ANSWER or not parsed.blocks:
         return False
     return parse_reply(parsed.words).final is not None or any(gives_answer(block.code) for block in parsed.blocks)
@@ -129,7 +129,7 @@ def _readings(parsed: ParsedReply, thinking: str) -> list[ParsedReply]:
 
 
 def _words_around(final: TextFinal, reply: str) -> str:
-    """The words of a reply around an answer that does not count; empty if they are code, only marks, or announce it."""
+    """The words of a reply around an answer that does not count; empty if they are code or marks, or announce it."""
     rest = (reply[: final.span[0]] + reply[final.span[1] :]).strip()
     parsed = parse_reply(rest)
     is_code = bool(parsed.blocks or parsed.final or parsed.fault) or "```" in rest
@@ -138,7 +138,7 @@ def _words_around(final: TextFinal, reply: str) -> str:
 
 
 def _answer_words(reply: ParsedReply) -> str:
-    """The words of a reply, or sentences that it fenced as code; empty if they contain an answer, which was refused."""
+    """The words of a reply, or the sentences that it fenced as code; empty if they hold an answer: it was refused."""
     sentences = [block.code for block in reply.blocks if not (re.search(r"[=(\[]", block.code) or compiles(block.code))]
     words = "\n".join(sentences).strip() if reply.blocks else reply.words
     return "" if parse_reply(words).final else words

@@ -1,8 +1,8 @@
-"""Answer many questions over one context, several at once, within one budget; the same call resumes after a kill.
+"""Answer many questions over one context, several at once, within one budget. After a kill, the same call resumes.
 
-Each question that ends appends one line to `OUT`. The folder `OUT.runs` has a lock against a second batch and, for each
-interrupted or failed question, a trajectory, from which the next try continues without paying for a call again, and a
-lock: a thread or a worker that has outlived its batch may still answer it.
+Each question that ends appends one line to `OUT`. The folder `OUT.runs` has a lock against a second batch. For each
+question that was interrupted or failed it has a trajectory, from which the next try continues without paying for calls
+again, and a lock, since a thread or worker that outlived its batch may still be answering the question.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from rlm.rlm import RLM
 from rlm.trajectory.recording import Recording
 
 Result = dict[str, Any]
-"""A line of `OUT`: `id`, `question`, the fields of a `Completion` or `error`, and `spent`, the calls, tokens and known
-dollars of its trajectory; of all tries, if it is `continued` from an earlier one."""
+"""A line of `OUT`: `id`, `question`, the fields of a `Completion` or an `error`, `continued`, and `spent`: its calls,
+tokens and known dollars, which include those of earlier tries if `continued` is true."""
 Answerer = Callable[[str, Path, Budget], Result]
-"""Answers a question within a budget, and records its run at a path: `answer_question` about one context."""
+"""Answers a question within a budget and records its run at a path, as `answer_question` does for one context."""
 
 _SHARED = ("calls", "tokens", "dollars")  # limits of the whole batch; those of iterations and seconds are per question
 
 
 class BadQuestions(RLMError, ValueError):
-    """A file of questions, or its results, cannot be used as a whole."""
+    """A file of questions, or of their results, cannot be used."""
 
 
 def read_questions(path: Path) -> dict[str, str]:
-    """The questions of a file by id. A line is a JSON string, or an object with `question` (or `query`) and perhaps
-    `id`, by default the number of the line. Raises OSError, and BadQuestions for any other line."""
+    """The questions of a file, by id. A line is a JSON string, or an object with `question` (or `query`) and perhaps an
+    `id`, by default the number of the line; empty lines are skipped. Raises OSError, and BadQuestions."""
     questions: dict[str, str] = {}
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         if not line.strip():
@@ -53,9 +53,9 @@ def read_questions(path: Path) -> dict[str, str]:
             fields = value if isinstance(value, dict) else {"question": value}
             question, id_ = fields.get("question", fields.get("query")), fields.get("id", number)
             if not isinstance(question, str) or not question.strip():
-                raise ValueError("a question must be a string, or an object with one in its field 'question'")
+                raise ValueError("a question must be a string with text, or an object with one in its field 'question'")
             if isinstance(id_, bool) or not isinstance(id_, (str, int)) or str(id_) in questions:
-                raise ValueError(f"an id must be a string or a number that no other question has, not {id_!r}")
+                raise ValueError(f"an id must be a string or a whole number that no other question has, not {id_!r}")
         except (ValueError, RecursionError) as exc:
             raise BadQuestions(f"{path}, line {number}: {exc}") from None
         questions[str(id_)] = question
@@ -71,19 +71,19 @@ def run_batch(
 
     - `questions`: by id, as `read_questions` returns them
     - `out`: a file of JSON lines; the folder `OUT.runs` beside it has the trajectories of failed questions
-    - `budget`: calls, tokens, dollars are limits of all questions and earlier runs; iterations and seconds of each
-    - `at_once`: the most questions in progress
-    - `answer_elsewhere`: `answer_question` in another process with an RLM and a context of its own; called in threads
+    - `budget`: its calls, tokens and dollars limit all questions and earlier runs; iterations and seconds limit each
+    - `at_once`: the most questions in progress at the same time
+    - `answer_elsewhere`: calls `answer_question` in another process, with its own RLM and context; called in threads
 
     Returns the results in the order of the questions, without those that the budget did not allow, and the calls,
-    tokens and known dollars spent, earlier runs included. Raises RunnerUnavailable, and BadQuestions if `out` is about
-    other questions or another batch writes it.
+    tokens and known dollars spent, earlier runs included. Raises RunnerUnavailable, and BadQuestions if `out` has
+    results of other questions or another batch is writing it.
     """
     batch = _Batch(questions, out, answer_elsewhere or partial(answer_question, rlm, context), budget or Budget())
     try:
         lock = FileLock(batch.runs / "lock").acquire(timeout=1)
     except Timeout:
-        raise BadQuestions(f"another batch is writing {out}: wait for its end, or give another file") from None
+        raise BadQuestions(f"another batch is writing {out}: wait until it ends, or give another file") from None
     with lock:
         batch.run(at_once)
     return [batch.results[id_] for id_ in questions if id_ in batch.results], batch.spent
@@ -111,7 +111,7 @@ def answer_question(rlm: RLM, context: object, question: str, path: Path, budget
 
 
 class _Batch:
-    """The state of one `run_batch`. Only its thread uses it; threads that answer put their results into `_ended`."""
+    """The state of one `run_batch`, used only by its thread. Threads that answer put their results into `_ended`."""
 
     def __init__(self, questions: Mapping[str, str], out: Path, answer: Answerer, limits: Budget) -> None:
         self.runs = out.with_name(out.name + ".runs")  # the folder of the lock and of the trajectories
@@ -146,13 +146,13 @@ class _Batch:
                         path.unlink(missing_ok=True)
 
     def _keep(self, row: Result) -> None:
-        """Keep the newest result of a question, and add what its try has spent beyond the try that it continued."""
+        """Keep a result as the newest of its question, and add its cost, without that of a try that it continued."""
         counted = self.results.get(row["id"], {}).get("spent", {}) if row.get("continued") else {}
         self.spent = {key: self.spent[key] + row["spent"][key] - counted.get(key, 0) for key in _SHARED}
         self.results[row["id"]] = row
 
     def _start(self, id_: str, share: Budget) -> None:
-        """Answer a question on a thread of its own. A run that continues may spend `share` beyond what it has spent."""
+        """Answer a question on a thread of its own. A run that continues may spend `share` beyond its cost so far."""
         path = self._trajectory_of(id_)
         spent = self.results[id_]["spent"] if id_ in self.results and path.exists() else {}
         limits = ((key, getattr(share, key)) for key in _SHARED)
@@ -169,7 +169,7 @@ class _Batch:
         threading.Thread(target=answer, name="rlm-batch", daemon=True).start()
 
     def _trajectory_of(self, id_: str) -> Path:
-        """The trajectory of a question. A hash of id and text names it, since an id may contain any characters."""
+        """The path of a question's trajectory, named by a hash of id and text, since an id may have any characters."""
         key = json.dumps((id_, self._questions[id_])).encode()
         return self.runs / f"{hashlib.sha256(key).hexdigest()[:24]}.jsonl"
 
@@ -208,5 +208,5 @@ def _read_results(out: Path, questions: Mapping[str, str]) -> list[Result]:
 
 
 def _may_improve(row: Result | None) -> bool:
-    """Whether another try may give a better result: there is none, it failed, or a limit of the batch ended it."""
+    """Whether another try may help: the question has no result, it failed, or a limit of the batch ended it."""
     return row is None or bool(row.get("error")) or row.get("reason") in ("max_calls", "max_tokens", "max_dollars")

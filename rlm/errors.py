@@ -18,7 +18,7 @@ class AnswerRefused(RLMError, ValueError):
 
 
 class LLMError(RLMError, RuntimeError):
-    """A language model gave no answer, for example since the key is missing. The message is one line."""
+    """A language model gave no answer, for example because the key is missing. The message is one line."""
 
     reply: Any = None
     """The `rlm.models.lm.Reply` that was paid for but is not an answer (cut, empty, refused); None if there is none."""
@@ -59,7 +59,7 @@ class ReplyRefused(LLMError):
 
 
 class BudgetSpent(LLMError):
-    """A call was not made, or was cut short, since a limit of the run was reached or the run was cancelled."""
+    """A call was not made, or was broken off, because a limit of the run was reached or the run was cancelled."""
 
     def __init__(self, message: str = "", *, reason: str = "budget") -> None:
         super().__init__(message)
@@ -68,7 +68,7 @@ class BudgetSpent(LLMError):
 
 
 class ScriptExhausted(LLMError):
-    """A `ScriptedLM` or a `ReplayLM` has no more replies."""
+    """A `ScriptedLM` or a `ReplayLM` has no reply for a call."""
 
 
 class RunnerUnavailable(RLMError, ValueError):
@@ -76,11 +76,11 @@ class RunnerUnavailable(RLMError, ValueError):
 
 
 class UnknownOption(RLMError, TypeError):
-    """There is no such provider, preset or model option. The message lists the known ones."""
+    """A provider, preset or model option is unknown or invalid, or does not go with the others."""
 
 
 class InvalidArgument(RLMError, ValueError):
-    """A question is empty or too long, a context is only an address or a file name, or a session is closed."""
+    """A question or context is not what it should be, an argument is not allowed here, or a session is closed."""
 
 
 class TrajectoryError(RLMError, ValueError):
@@ -88,4 +88,4 @@ class TrajectoryError(RLMError, ValueError):
 
 
 class ChannelAbuse(RLMError, RuntimeError):
-    """Code in a sandbox tampered with the channel to its host. The worker was ended, and with it the run."""
+    """Code in a sandbox tampered with the channel to its host. The worker and the run are ended."""

@@ -136,8 +136,8 @@ class Loop:
         return replace(step, seconds=self._gateway.elapsed() - step.start_seconds)
 
     def _ask(self, number: int, messages: list[Message]) -> Step:
-        """Ask the root in turn `number`, with messages shortened to its window; once more if it still refuses them as
-        too long. Returns the turn so far; its `reason` is set if the run ends without a usable reply."""
+        """Ask the root in turn `number`, with the messages shortened to its window, and once more with shorter ones if
+        its endpoint refuses them. Returns the turn so far; its `reason` is set if there is no usable reply."""
         started = self._gateway.elapsed()
         sent = prompts.compact(messages, self.window)
         reply, reason = Reply("", 0, 0, ""), None
@@ -185,7 +185,7 @@ class Loop:
         return reply
 
     def _shorten_refused(self, messages: list[Message], refusal: PromptTooLong) -> list[Message]:
-        """Shorten the messages of a refused prompt to what its endpoint accepts; later turns keep to this smaller
+        """Shorten the messages of a refused prompt to what the endpoint accepts. Later turns keep to this smaller
         window. Raises `refusal` if the window is unbounded, or if nothing can be shortened."""
         window = self.window.refused(messages, refusal)
         shorter = prompts.compact(messages, window)
@@ -197,8 +197,8 @@ class Loop:
         return shorter
 
     def _handle_reply(self, step: Step, question: _Question, remaining: int | None) -> Step:
-        """Run the code of a reply, or take the answer in its words. Returns the complete step; if the run ends without
-        an answer, with the best one so far. `remaining`: the turns left, this one included; None for no limit."""
+        """Run the code of a reply, or take the answer in its words. Returns the complete step; a step that ends the run
+        has the best answer so far. `remaining`: the turns left, this one included; None for no limit."""
         parsed, previous = parse_reply(step.reply.text), question.previous
         if parsed.fault == faults.TO_COME and previous and previous.refusal == "to come":
             parsed = replace(parsed, fault="")  # the model insists on its answer
@@ -237,8 +237,8 @@ class Loop:
         return replace(step, cells=tuple(cells), final_answer=answer, notice=notice, reason=reason, claims=last.claims)
 
     def _take_words(self, step: Step, parsed: ParsedReply, may_refuse: bool) -> Step:
-        """The step with the answer in the words of a reply without code, or with a notice for the model. `may_refuse`:
-        whether to refuse an answer of a model that has not looked at the context."""
+        """The step with the answer that a reply without code gives in words, or with a notice for the model.
+        `may_refuse`: whether to refuse the answer if the model has not looked at the context."""
         final = parsed.final
         if final is None or parsed.fault:
             has_only_thought = step.reply.thinking and not step.reply.text.strip()
@@ -253,7 +253,7 @@ class Loop:
         return replace(step, final_answer=written.answer, notice=written.notice, reason=reason, claims=final.claims)
 
     def _add_notices(self, step: Step, *, has_invented_turn: bool) -> Step:
-        """A step without an answer, with all notices for the model. If a limit is reached, that is its reason."""
+        """A step without an answer, with all notices for the model. If a limit is reached, the step ends the run."""
         notice = step.notice
         if has_invented_turn:
             notice = f"{notice}\n\n{notices.INVENTED}" if notice else notices.INVENTED
@@ -272,7 +272,7 @@ class Loop:
         return replace(step, cells=tuple(cells), final_answer=answer, reason="max_iterations")
 
     def _accept_refused(self, refused: Step) -> Step:
-        """A step that accepts the answer that the step `refused` did not, because no code had run."""
+        """A step that accepts the answer that was refused in the step `refused`, because no code had run."""
         final = parse_reply(refused.reply.text).final
         assert final is not None  # since it was refused
         answer, notice = self._answers.resolve(final, refused.prompt, is_alone=True)
@@ -283,7 +283,7 @@ class Loop:
         )  # fmt: skip
 
     def _run_blocks(self, blocks: Sequence[CodeBlock]) -> list[Cell]:
-        """Run blocks in order, up to one that answers, that raises, or that spends the budget. Returns their cells."""
+        """Run blocks in order, until one answers, raises or spends the budget. Returns the cells of those that ran."""
         cells: list[Cell] = []
         for block in blocks:
             started, waited_before = self._gateway.elapsed(), self._subcalls.waited.seconds

@@ -1,4 +1,4 @@
-"""The class `RLM`: configure one by keywords, ask it questions about a context, and resume recorded runs."""
+"""Define `RLM`: configure it by keywords, ask questions about a context, and resume recorded runs."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ _NOT_GIVEN: Any = object()  # unlike None, which is a context too
 
 
 class RLM:
-    """A Recursive Language Model: a root model that writes Python over a `context` it never has to read whole. The code
-    runs in a confined process, without a network, files or keys; see `runner`. Safe for use by many threads."""
+    """A Recursive Language Model: a root model that explores a `context` with Python, and never has to read all of it.
+    By default the code runs in a confined process, without network, files and keys. Safe for use by many threads."""
 
     def __init__(
         self, model: str | None = None, sub_model: str | None = None, *,
@@ -90,11 +90,11 @@ class RLM:
         - `budget`, or its parts by keyword: `max_iterations` (turns, 30), `max_calls`, `max_tokens`, `max_dollars`,
           `max_seconds`
         - `max_depth`: 2 lets `rlm_query` start child runs
-        - `max_retries`: how often a call is retried that failed for a reason that may pass
-        - `cell_timeout`: seconds of a cell's own time; None for no limit
+        - `max_retries`: how often a call that failed for a transient reason is made again
+        - `cell_timeout`: seconds that a cell may run, without its waits for sub-calls; None for no limit
         - `output_limit`: characters of output per block; by default 20,000, but at most a quarter of the window
         - `window_tokens`: the root's window; by default what its provider says, else 128,000
-        - `prompt_characters`: the longest prompt of a sub-call; by default 100,000, but at most half its model's window
+        - `prompt_characters`: the most characters of a sub-call's prompt; by default 100,000, at most half its window
         - `compaction`: whether to shorten a history that nears the window
 
         Running:
@@ -157,7 +157,7 @@ class RLM:
         self.close()
 
     def close(self) -> None:
-        """End a persistent namespace, and close the connections of models that this RLM made from their names."""
+        """End the namespace of a persistent RLM, and close the connections of the models that it made from names."""
         with self._lock:
             session, self._persistent_session = self._persistent_session, None
         if session:
@@ -178,23 +178,23 @@ class RLM:
         return self._setup.budget
 
     def session(self, context: object = None, *, source: str | None = None) -> Session:
-        """A conversation about one context, in one namespace: `with rlm.session(context) as s: s.ask("...")`.
-        `source`: where the context came from, for the trajectory, by which a command resumes the run."""
+        """Begin a conversation about one context, in one namespace: `with rlm.session(context) as s: s.ask("...")`.
+        `source`: where the context came from; the trajectory records it, so that the command can resume the run."""
         return Session(self._setup, context, source=source)
 
     def completion(
         self, query: str, context: object = None, *, budget: Budget | None = None,
         trajectory: str | os.PathLike[str] | None = None,
     ) -> Completion:  # fmt: skip
-        """Answer `query` from `context`: a str, a lazy text, a list, a dict.
+        """Answer `query` about `context`, such as a str, a lazy text, a list or a dict.
 
         Each call has a namespace of its own. With `persistent` all calls share one, with the context of the first call,
         which later calls may leave out. A lazy text stays in storage: code gets the pieces that it looks at. Plain data
         is copied to where the code runs. The runner `local` takes any object, by reference.
 
-        - `budget`: replaces that of this RLM; not with `persistent`
-        - `trajectory`: a file, or a directory for a new one, to record this run in; not with `persistent`. If the file
-          records a run of this question already, that run continues
+        - `budget`: the limits of this call, in place of those of this RLM; not with `persistent`
+        - `trajectory`: the file to record this run in, or a directory for a new file; not with `persistent`. A run of
+          this question that the file already records is continued
 
         Raises LLMError when the root model fails, RunnerUnavailable when the runner cannot start here or cannot take
         this context, ChannelAbuse when code in a sandbox tampers with the channel to this process, and TrajectoryError
@@ -213,8 +213,8 @@ class RLM:
             return session.resume(recording, whole_bytes) if recording else session.ask(query)
 
     async def acompletion(self, query: str, context: object = None) -> Completion:
-        """`completion` without blocking the event loop. The run has a thread of its own, which calls `on_step`. If the
-        task is cancelled, the run makes no more calls, and ends after its current cell."""
+        """Answer as `completion` does, without blocking the event loop. The run has a thread of its own, which calls
+        `on_step`. If the task is cancelled, the run makes no more calls, and ends after its current cell."""
         import asyncio  # takes 25 ms, which callers of `completion` need not wait
         from concurrent.futures import Future
 
@@ -243,9 +243,9 @@ class RLM:
     def resume(self, path: str | os.PathLike[str], context: object = _NOT_GIVEN) -> Completion:
         """Continue the run that the trajectory `path` records; if it has ended, return its completion.
 
-        Recorded cells run again to restore the namespace, with the recorded sub-answers, so no call is paid twice. Only
-        a child run over a derived lazy text (`text.lower()`) or an object runs anew. The trajectory holds a context of
-        up to 100,000 plain characters; pass any other one again. Raises TrajectoryError.
+        Recorded cells run again to restore the namespace, with the recorded answers of their sub-calls, so no call is
+        paid twice. Only child runs over an object, or a derived lazy text such as `text.lower()`, run anew. Contexts of
+        at most 100,000 characters of plain data are in the trajectory; pass any other again. Raises TrajectoryError.
         """
         recording, whole_bytes = load_run(path)
         metadata = recording.metadata
@@ -261,7 +261,7 @@ class RLM:
 
     @classmethod
     def resume_run(cls, path: str | os.PathLike[str], context: object = _NOT_GIVEN, **options: Any) -> Completion:
-        """`resume` with the recorded models and limits, unless `options`, keywords of RLM, override them."""
+        """Resume a run with its recorded models and limits. `options`: keywords of RLM that override them."""
         metadata = load_run(path)[0].metadata
         if "sub_model" in options:
             options.setdefault("sub_lm", None)
@@ -269,13 +269,13 @@ class RLM:
             return rlm.resume(path, context)
 
     def _session(self, context: object) -> Session:
-        """The session of a persistent RLM. Raises ValueError if `context` is not that of its first call."""
+        """The session of a persistent RLM. Raises ValueError for another context than that of the first call."""
         with self._lock:
             session = self._persistent_session = self._persistent_session or self.session(context)
             first = session.context
             is_same = context is first or (isinstance(context, str) and isinstance(first, str) and context == first)
             if context is not None and not is_same:
-                raise ValueError("a persistent RLM keeps its first context: call close() before you give another one")
+                raise ValueError("a persistent RLM keeps its first context: call close() before you pass another one")
             return session
 
     def _metadata(self) -> dict[str, Any]:
@@ -307,9 +307,9 @@ def _choose_models(
     model: str | None, *, lm: LM | None, preset: str | None, backend: str | None,
     backend_kwargs: Mapping[str, Any] | None, **others: Any,
 ) -> backends.Models:  # fmt: skip
-    """The models of an RLM. `others`: more keywords of `registry.choose`, which `backend_kwargs` override."""
+    """Choose the models of an RLM. `others`: more keywords of `registry.choose`; `backend_kwargs` override them."""
     if backend_kwargs and lm is not None:
-        raise UnknownOption("backend_kwargs has no effect on an object: set these options on lm itself")
+        raise UnknownOption("backend_kwargs= has no effect on the object lm=: set these options on lm itself")
     options = others | dict(backend_kwargs or {})
     model = options.pop("model_name", None) or model
     if model is None and not preset and lm is None and backend in (None, "openai"):
@@ -333,7 +333,7 @@ def _limits_of_windows(
 
 
 def _warn_of_missing_prices(setup: Setup, root_model: str) -> None:
-    """Warn the caller of RLM about models without a known price, whose cost `max_dollars` cannot limit."""
+    """Warn the caller of RLM of models without a known price, whose cost `max_dollars` may not be able to limit."""
     if setup.budget.dollars is None:  # then no price need be loaded
         return
     names = dict.fromkeys((root_model, setup.sub_model or str(getattr(setup.sub_lm, "model", root_model))))
@@ -374,7 +374,7 @@ def load_run(path: str | os.PathLike[str]) -> tuple[Recording, int]:
             fields |= {f"{name}.{key}": value for key, value in inner.items()}
     for name, type_ in _REQUIRED_FIELDS.items():
         if not isinstance(fields.get(name), type_):
-            reason = f"its {name!r} is missing or of another type, as in a file that another program wrote"
+            reason = f"its metadata has no valid field {name!r}, as if another program had written it"
             raise TrajectoryError(f"{path} cannot be resumed: {reason}")
     try:
         Budget(**fields["budget"])

@@ -42,17 +42,17 @@ _MOST_CHARACTERS_PER_TOKEN = 8  # more than prose or code has: a longer question
 class Session:
     """A conversation about one context. Variables persist, and the model sees earlier questions and answers.
 
-    Each question has the whole budget of the RLM. A second thread waits until the first has its answer. `close` and
-    `with` end code that still runs.
+    Each question has the whole budget of the RLM. A second thread waits until the first has its answer. `close`, or the
+    end of a `with` block, ends code that is still running.
     """
 
     def __init__(
         self, setup: Setup, context: object = None, *, parent: Gateway | None = None, depth: int = 1,
         path: str | os.PathLike[str] | None = None, source: str | None = None,
     ) -> None:  # fmt: skip
-        """- `parent`, `depth`: of a child run, the gateway of its parent, and its depth from 2
-        - `path`: the trajectory file, in place of that of `setup`
-        - `source`: where the context came from, to be recorded
+        """- `parent`, `depth`: for a child run, the gateway of its parent, and its depth, which is at least 2
+        - `path`: the file or directory of the trajectory, in place of that of `setup`
+        - `source`: where the context came from; the trajectory records it
         """
         self._setup, self._source, self._depth = setup, source, depth
         self.context = context
@@ -104,7 +104,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """End the runner, and a question in progress. Completions can still be read."""
+        """End the runner, and the question in progress if there is one. Completions can still be read."""
         self._is_closed = True
         if self._is_top and self._lock.locked():  # a child run has the gateway of its parent
             self.gateway.stop("cancelled")
@@ -122,7 +122,7 @@ class Session:
         the root model fails, BudgetSpent when the question is cancelled before it begins, TypeError for a question that
         is not a str, and InvalidArgument for one that is empty or longer than the model's window.
         """
-        advice = "the order is completion(query, context)"
+        advice = "call completion(query, context)"
         if not isinstance(query, str):
             raise TypeError(f"the question must be a str, not {type(query).__name__}: {advice}")
         if not query.strip():
@@ -135,7 +135,7 @@ class Session:
             if self._is_top:
                 self.gateway.renew(Usage(self._setup.prices))
             if self._is_closed:  # checked after `renew`, which undoes the stop of the gateway by `close`
-                raise InvalidArgument("this session is closed: begin another one")
+                raise InvalidArgument("this session is closed: begin a new one")
             if cancelled and cancelled.is_set():
                 raise BudgetSpent("the question was cancelled", reason="cancelled")
             is_follow_up = bool(self._messages)
@@ -149,14 +149,14 @@ class Session:
             return self._run_turns(query, is_follow_up=is_follow_up)
 
     def cancel(self, cancelled: threading.Event) -> None:
-        """End the question that was asked with this event. If it still waits for another question, it never begins."""
+        """End the question that was asked with this event; if it still waits for another one, it never begins."""
         cancelled.set()
         if self._cancelled is cancelled:
             self.gateway.stop("cancelled")
 
     def resume(self, recording: Recording, whole_bytes: int) -> Completion:
-        """Continue a run that was interrupted, or that ended at a limit which is higher now; recorded calls are not
-        paid again. A run that ended otherwise returns its completion.
+        """Continue a run that was interrupted, or that ended at a limit which is higher now, without paying recorded
+        calls again. For a run that ended otherwise, return its completion.
 
         `whole_bytes`: the length of the complete lines in the trajectory's file. Raises TrajectoryError for a context
         of another length than the recorded one, and LLMError when the root model fails.
@@ -165,7 +165,7 @@ class Session:
             recorded_length, length = recording.metadata["context"].get("length"), self._description.length
             if recorded_length != length:
                 recorded = f"the trajectory was recorded over a context of length {recorded_length}"
-                raise TrajectoryError(f"{recorded}, and this one has length {length}: give the same context")
+                raise TrajectoryError(f"{recorded}, and this one has length {length}: pass the same context")
             self._trajectory.resume([recording.metadata, *recording.iterations], whole_bytes)
             recording.reopen(self._setup.budget)
             usage = Usage(self._setup.prices)
@@ -189,7 +189,7 @@ class Session:
             return self._run_turns(query, steps[self._turns :])
 
     def _metadata(self, query: str) -> dict[str, Any]:
-        """The first line of the trajectory: the settings of the RLM, the first question, facts about the context."""
+        """The first line of the trajectory: settings of the RLM, the first question, and facts about the context."""
         facts, context = self._description, self.context
         metadata: dict[str, Any] = {**self._setup.metadata, "query": query, "started_at": time.time(), "context": {
             "uri": facts.uri, "type": facts.type_name, "lines": facts.lines, "length": facts.length,
@@ -224,8 +224,8 @@ class Session:
         self._loop.has_run = any(statements_of(cell.code) for step in steps for cell in step.cells)
 
     def _run_turns(self, query: str, earlier: Sequence[Step] = (), *, is_follow_up: bool = False) -> Completion:
-        """Run the turns of a question until it ends. `earlier`: its turns before it was interrupted. `is_follow_up`:
-        the metadata line has an earlier question, so this one is recorded with its first turn."""
+        """Run the turns of a question until it ends. `earlier`: its turns before an interruption. `is_follow_up`:
+        whether the metadata line has an earlier question, so that this one is recorded with its first turn."""
         setup, steps, turns_before = self._setup, list(earlier), self._turns
         cost_before = self._meter.cost() if self._meter.texts else None
         self._was_interrupted = True
@@ -265,7 +265,7 @@ class Session:
         )  # fmt: skip
 
     def _find_sources_and_reads(self, steps: Sequence[Step]) -> tuple[list[Source], list[Read]]:
-        """The sources of the answer in the last step, and what code received in all. A note says what is left out."""
+        """The sources of the answer in the last step, and all ranges that code received. Notes what is left out."""
         cells = [cell for step in steps for cell in step.cells]
         read = [(start, stop) for cell in cells for start, stop in cell.ranges or ()]
         handed = [(start, stop) for cell in cells for start, stop in cell.handed or ()]

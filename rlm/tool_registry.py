@@ -1,4 +1,4 @@
-"""Call tools by name, as CloudLLM's guide to its memory tool does: `ToolRegistry(MemoryTool(memory))`."""
+"""Call tools by name, with the methods of CloudLLM's `ToolRegistry`: `ToolRegistry(MemoryTool(memory))`."""
 
 from __future__ import annotations
 

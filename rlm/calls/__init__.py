@@ -1,1 +1,1 @@
-"""Call models within a budget: retries, cache, prices, usage, and the sub-calls that a cell makes."""
+"""Call models within a budget, with retries, a cache and prices, and make the sub-calls of cells."""

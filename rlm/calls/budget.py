@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, replace
 class Budget:
     """Limits of a run, with its sub-calls and child runs; None for no limit.
 
-    They are checked before each call and after each turn. Calls that are in progress when a limit is reached end and
-    count, so tokens and dollars may exceed their limits by the cost of 16 calls. Iterations and calls never do.
+    They are checked before each call and after each turn. Calls in progress when tokens or dollars reach their limit
+    still count, so these may exceed it by the cost of 16 calls. Iterations and calls never exceed their limits.
 
     Raises TypeError for a limit that is not a number, ValueError for one that is too low or not whole.
     """
@@ -18,13 +18,13 @@ class Budget:
     iterations: int | None = 30
     """Turns of the root and of child runs together. Then the root gets one more call, which demands an answer."""
     calls: int | None = None
-    """Calls of models, root and sub-calls together. Replies from the cache or a recording do not count."""
+    """Calls of models: those of the root and sub-calls together. Replies from the cache or a recording do not count."""
     tokens: int | None = None
     """Input and output tokens together."""
     dollars: float | None = None
-    """The cost. A model without a known price counts as free, and a note of the run says so; code may not name it."""
+    """The cost. A model without a known price counts as free, and the run notes it; code may not ask for it."""
     seconds: float | None = None
-    """Seconds on the wall clock."""
+    """Wall-clock seconds."""
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
@@ -39,14 +39,14 @@ class Budget:
                 raise ValueError(f"max_{name} must be a whole number, not {value}")
 
     def reduced_by(self, *, calls: int, tokens: int, dollars: float, seconds: float) -> Budget:
-        """A budget whose limits are lower by these amounts, but not below 0. None stays None."""
+        """A budget whose limits are lower by these amounts, but not below 0. A limit of None stays None."""
         used = {"calls": calls, "tokens": tokens, "dollars": dollars, "seconds": seconds}
         limits = {name: getattr(self, name) for name in used}
         return replace(self, **{key: max(0, limit - used[key]) for key, limit in limits.items() if limit is not None})
 
 
 def describe_end(reason: str) -> str:
-    """A clause for messages on why no more calls are made: `max_calls is reached`, `the run was cancelled`."""
+    """A clause that tells in messages why no more calls are made, such as `max_calls is reached`."""
     if reason == "cancelled":
         return "the run was cancelled"
     return f"{reason} is reached" if reason.startswith("max_") else reason

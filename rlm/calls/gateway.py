@@ -5,7 +5,7 @@
 3. Check the budget, make the call, and retry transient failures.
 4. Count the reply, separate it from its thinking, and write it to the journal before the caller gets it.
 
-Calls of cells have threads that an interrupt of a cell does not reach (`rlm.calls.waiting`): each call ends.
+Calls of cells run on threads that the interrupt of a cell does not reach (`rlm.calls.waiting`), so each call ends.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ class PaidReplies(Protocol):
     """Replies that an earlier process paid for: a `Recording` of `rlm.trajectory.recording`."""
 
     def take(self, key: str) -> Reply | None:
-        """The next reply to a call with this key, each once; None if none is left. Raises LLMError if it failed."""
+        """The next reply to a call with this key, returned once; None if none is left. Raises LLMError if it failed."""
 
     def take_turn(self, turn: int) -> Reply | None:
         """The reply of the root in this turn; None if there is none."""
 
     def take_child(self, key: str) -> ChildRun | None:
-        """The next child run with this key, each once; None if none is left."""
+        """The next child run with this key, returned once; None if none is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,8 @@ class Gateway:
         self.renew(usage)
 
     def renew(self, usage: Usage, *, turns: int = 0, seconds: float = 0.0) -> None:
-        """Begin another question: count from `usage` on, with these turns and seconds already spent, and undo `stop`.
-        Calls of code that an earlier question left running count when they end."""
+        """Begin another question: count into `usage`, with these turns and seconds already spent, and undo `stop`.
+        Calls that code of an earlier question still makes count too, when they end."""
         self.usage = usage
         self.began = time.monotonic() - seconds  # `elapsed` counts from here
         self._turns = turns
@@ -101,7 +101,7 @@ class Gateway:
         return time.monotonic() - self.began
 
     def seconds_left(self) -> float:
-        """The seconds that the budget leaves, or negative; infinite without a limit."""
+        """The seconds that the budget leaves: negative after the limit, infinite without one."""
         return math.inf if self.budget.seconds is None else self.budget.seconds - self.elapsed()
 
     def stop(self, reason: str) -> None:
@@ -110,7 +110,7 @@ class Gateway:
 
     @property
     def spent(self) -> str | None:
-        """The keyword of a limit that is reached, such as `max_calls`, or the reason of `stop`; None if neither is."""
+        """Why no call may be made: the reason of `stop`, or the keyword of a limit such as `max_calls`; else None."""
         with self._lock:
             used, budget = self.usage, self.budget
             if self._stop_reason:
@@ -125,7 +125,7 @@ class Gateway:
 
     def take_turn(self) -> int | None:
         """Count a turn of the run or of a child run. Returns how many were left, this one included; None for no limit.
-        If 0 were left, no turn is counted."""
+        Counts nothing if none was left."""
         with self._lock:
             remaining = None if self.budget.iterations is None else max(0, self.budget.iterations - self._turns)
             self._turns += remaining != 0
@@ -140,12 +140,12 @@ class Gateway:
                 raise LLMError(f"the model {model} is not allowed in this run (allowed: {allowed}): leave `model` out")
         elif self.budget.dollars is not None and find_price(model, self.usage.prices) is None:
             raise LLMError(
-                f"the model {model} is not allowed under max_dollars, since models= does not name it and prices= does "
-                "not have its price: leave `model` out"
+                f"the model {model} is not allowed under max_dollars, since models= does not name it and prices= has "
+                "no price for it: leave `model` out"
             )
 
     def number_calls(self, count: int) -> range:
-        """The next numbers, for calls of one batch: a recording orders replies to equal calls by them."""
+        """Reserve the next numbers for the calls of a batch. A recording orders the replies to equal calls by them."""
         with self._lock:
             self._calls_numbered += count
             return range(self._calls_numbered - count, self._calls_numbered)
@@ -160,9 +160,9 @@ class Gateway:
         - `messages`: cleaned in place, so that the caller can record what was sent
         - `model`: the name to ask `lm` for; None for its default
         - `on_delta`: called with each piece of the text as it arrives
-        - `turn`: for a call of the top root, its turn
+        - `turn`: the turn of the call, if the root of the top run makes it
         - `order`: the number of the call, by default the next one
-        - `must_be_whole`: raise LLMError for a reply that is cut, a tool call, or empty twice
+        - `must_be_whole`: raise LLMError if the reply is cut, is a tool call, or is empty twice in a row
 
         Raises BudgetSpent when the budget allows no call, LLMError when the last try failed.
         """
@@ -198,7 +198,7 @@ class Gateway:
 
     def _call_with_retries(self, call: _Call) -> Reply:
         """Make the call until it succeeds. Raises the last LLMError when it is permanent, when the tries of the backoff
-        are used up, or when the wait would exceed the budget of time. An empty reply is asked for once more."""
+        are used up, or when the wait would exceed the budget of time. After an empty reply it is made once more."""
         tries, was_empty = 0, False
         while True:
             tries += 1
@@ -222,10 +222,10 @@ class Gateway:
             time.sleep(wait_seconds)
 
     def _call_once(self, call: _Call) -> Reply:
-        """Make one try of the call, and count what it costs. Returns the reply, its thinking in a field of its own.
+        """Make one try of the call, and count its cost. Returns the reply, with its thinking in a field of its own.
 
-        All calls stream, so that a limit of time can end them, or text that only repeats itself. Raises LLMError
-        for any exception of the `LM`; exceptions of `on_delta` pass through.
+        All calls stream, so that they can be ended at a limit of time, or when the text only repeats itself. Raises
+        LLMError for any exception of the `LM`; exceptions of `on_delta` pass through.
         """
         lm, messages = call.lm, call.messages
         name = call.model or getattr(lm, "model", None) or type(lm).__name__
@@ -274,7 +274,7 @@ class Gateway:
         return notes
 
     def _check_time(self) -> None:
-        """Raise BudgetSpent, in a call in progress, when the run has been stopped or its time is up."""
+        """Raise BudgetSpent if the run was stopped or its time is up. Called for each piece of a reply in progress."""
         if self._stop_reason or self.seconds_left() <= 0:
             reason = self._stop_reason or "max_seconds"
             raise BudgetSpent(f"the call was cancelled: {describe_end(reason)}", reason=reason)
@@ -291,8 +291,8 @@ class Gateway:
 
 
 def _key_of(model: str, messages: list[Message]) -> str:
-    """The key of a call in a recording. In a conversation with a root, what differs when its run is repeated does not
-    count: cell numbers and addresses in outputs, and the number of turns that other child runs have left."""
+    """The key of a call in a recording. For a conversation with a root it ignores what differs when a run is repeated:
+    cell numbers and addresses in outputs, and the limit of turns, which depends on other child runs."""
     if len(messages) > 1:
         messages = [{**item, "content": _TURN_COUNT.sub(r"\1", VOLATILE.sub("", item["content"]))} for item in messages]
     return call_key(model, messages)

@@ -1,4 +1,4 @@
-"""The records of the model calls that cells make, and of their child runs."""
+"""Define the records of the model calls that cells make, and of their child runs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class ChildRun:
 
     answer: str  # empty if it failed
     usage: Usage
-    iterations: Sequence[Mapping[str, Any]] = ()  # the lines of its turns, without prompts
+    iterations: Sequence[Mapping[str, Any]] = ()  # its trajectory lines, one a turn, without prompts
     reason: str | None = None  # why it ended; None if its root model failed
     error: LLMError | None = None  # why it has no answer
 
     def to_dict(self) -> dict[str, Any]:
-        """Its fields in the record of its call."""
+        """The fields that it adds to the record of the call that started it."""
         return {"usage_summary": self.usage.to_dict(), "iterations": self.iterations, "reason": self.reason}
 
 
@@ -33,7 +33,7 @@ class SubCall:
     prompt: str  # shortened if the call failed and it was long
     reply: Reply  # of a failed call: without text, with the tokens that were paid
     dollars: float | None  # None where no price is known
-    start_seconds: float
+    start_seconds: float  # since the run began
     execution_seconds: float
     key: str  # a hash of model and prompt: equal for equal calls
     order: int  # the number of the call in its run

@@ -17,7 +17,7 @@ class SubCache:
     """
 
     def __init__(self, directory: str | os.PathLike[str] | None = None) -> None:
-        """`directory`: where the files are stored, created at the first one; None for a cache in memory."""
+        """`directory`: where the files are stored, made for the first of them; None for a cache in memory."""
         self._directory = None if directory is None else Path(directory)
         self._memory: dict[str, tuple[str, str]] = {}
 
@@ -33,7 +33,7 @@ class SubCache:
         return Reply(text, 0, 0, model, dollars=0.0, cached=True)
 
     def put(self, key: str, reply: Reply) -> None:
-        """Store `reply` under `key`. Its file appears whole or not at all. Raises OSError, as for a full disk."""
+        """Store `reply` under `key`. Its file appears whole or not at all. Raises OSError, such as for a full disk."""
         if self._directory is None:
             self._memory[key] = reply.text, reply.model
             return

@@ -1,4 +1,4 @@
-"""Make the model calls of cells: `llm_query` and `rlm_query`, each also in batches."""
+"""Make the model calls of cells, `llm_query` and `rlm_query`, one at a time or in batches."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _QUESTION_CHARACTERS = 4_000  # a longer prompt of a child run is not a question
 _LONG_PROMPT = "Read the beginning of `context`: it says what to do with the rest of it. Do that."
 
 Spawn = Callable[[str, object, str | None], ChildRun]  # runs a child over `(query, context, model)`
-_CellCall = Callable[[int], str]  # makes a call, whose number it takes; returns its answer, or raises LLMError
+_CellCall = Callable[[int], str]  # makes the call with this number; returns its answer, or raises LLMError
 
 
 class SubCalls:
@@ -104,7 +104,7 @@ class SubCalls:
         return tuple(sorted(records, key=lambda record: record.order))
 
     def abandon(self) -> None:
-        """Make no more calls of the batches in progress."""
+        """Begin no more calls of the batches in progress."""
         self._abandonments += 1
 
     def _ask_model(self, prompt: str, model: str | None, order: int) -> str:
@@ -139,7 +139,7 @@ class SubCalls:
             return error
 
     def _explain_too_long(self, error: PromptTooLong, characters: int) -> None:
-        """Add about how many characters fit to the error: by the endpoint's counts less a tenth, else half of them."""
+        """Add to the error about how many characters fit: by the endpoint's counts less a tenth, else half of them."""
         if error.tokens and error.window_tokens:
             fitting = min(characters, int(0.9 * characters * error.window_tokens / error.tokens))
         else:
@@ -170,7 +170,7 @@ class SubCalls:
         return child.answer
 
     def _journal_child(self, call: SubCall, child: ChildRun) -> None:
-        """Journal a child run, so that a resumed run need not repeat it. One that a limit ended is to be repeated."""
+        """Journal a child run, so that a resumed run need not repeat it, unless a limit ended the child run."""
         if self.gateway.journal and not isinstance(child.error, BudgetSpent):
             self.gateway.journal({
                 "type": "child", "key": call.key, "root_model": call.reply.model, "turn": None, "order": call.order,
@@ -178,19 +178,19 @@ class SubCalls:
             })  # fmt: skip
 
     def _join_context(self, prompt: str, context: object) -> str:
-        """The prompt of a call in place of a child run: prompt and context. Raises LLMError if they do not fit."""
+        """The prompt of a call in place of a child run: prompt and context. Raises LLMError for an unfit context."""
         if context is None:
             return prompt
         limit = getattr(self._lm, "prompt_characters", None) or 100_000
         if not is_text(context) or len(context) > limit:  # type: ignore[arg-type] # `is_text` says that it has a length
             raise LLMError(
                 f"max_depth allows no further child run, so the context must be text that fits into one prompt "
-                f"({limit:,} characters), and this {type(context).__name__} is not: pass a smaller str"
+                f"({limit:,} characters), and this {type(context).__name__} is not: pass a shorter str"
             )
         return f"{prompt}\n\n{context}"
 
     def _make_batch(self, calls: Sequence[_CellCall], at_once: int, return_exceptions: bool) -> list[str | LLMError]:
-        """Make the calls of a batch. Returns the answers, with `return_exceptions` also errors; else raises those."""
+        """Make the calls of a batch. Returns the answers, with errors in their places or, by default, raised as one."""
         answers = self._make_all(calls, at_once)
         failed = [(index, answer) for index, answer in enumerate(answers) if isinstance(answer, LLMError)]
         if not failed or return_exceptions:
@@ -245,8 +245,8 @@ class SubCalls:
 
 
 def _child_key(query: str, context: object, model: str | None) -> str:
-    """The key of a child run in a recording, equal only for an equal question over an equal context. A context that
-    only reading could tell from others (`text.lower()`, an object) gets a new key each time, so its child runs again.
+    """The key of a child run in a recording, equal only for an equal question over an equal context. A context that has
+    no identity unless it is read (`text.lower()`, an object) gets a new key each time, so its child run is repeated.
     """
     try:
         contents = json.dumps(context, default=_identify_stored)
@@ -260,7 +260,7 @@ def _identify_stored(value: Any) -> dict[str, object]:
     """The range (in its repr), URL and generation of a text in storage. Raises TypeError for any other value."""
     if is_lazy(value) and is_text(value) and value.url:
         return {"text": repr(value), "url": value.url, "generation": value.generation}
-    raise TypeError(f"no identity is known for a {type(value).__name__} without reading it")
+    raise TypeError(f"a {type(value).__name__} cannot be identified without reading it")
 
 
 def _check_prompts(prompts: Iterable[str], name: str) -> list[str]:

@@ -42,8 +42,8 @@ def find_price(model: str, prices: Prices) -> Price | None:
 
 
 def cost_of(reply: Reply, prices: Prices) -> float | None:
-    """The cost of a reply in dollars, as the endpoint reported it, by `prices`, or by today's price table, in this
-    order. None if the price of its model is not known."""
+    """The cost of a reply in dollars: what the endpoint reported, else the cost by `prices`, else by today's price
+    table. None if no price of the model is known."""
     if reply.dollars is not None:
         return reply.dollars
     price = find_price(reply.model, prices) if prices else None
@@ -112,11 +112,11 @@ class ModelUsage:
     dollars: float | None = None
     """None if the price of a call is not known."""
     estimated_calls: int = 0
-    """Calls whose endpoint reported no tokens, so that each byte counts as one."""
+    """Calls whose endpoint reported no tokens: each byte of their text counts as a token."""
     cache_read_tokens: int = 0
     """Input tokens that were read from a cache of the provider."""
     cache_write_tokens: int = 0
-    """Input tokens that were written to such a cache."""
+    """Input tokens that were written to a cache of the provider."""
     reasoning_tokens: int = 0
     """Output tokens spent on thinking."""
 
@@ -130,14 +130,14 @@ class ModelUsage:
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
-        """The counts by the field names of rlms. An unknown cost, and counts of our own that are 0, are left out."""
+        """The counts under the field names of rlms, without an unknown cost and without `OWN_COUNTS` that are 0."""
         counts = {f"total_{name}": getattr(self, name) for name in ("calls", "input_tokens", "output_tokens")}
         cost: dict[str, Any] = {} if self.dollars is None else {"total_cost": self.dollars}
         return counts | cost | {name: getattr(self, name) for name in OWN_COUNTS if getattr(self, name)}
 
 
 class Usage:
-    """Sums over all calls of a run, root and sub-calls. Safe for use by many threads."""
+    """The sums over all calls of a run: those of the root and sub-calls. Safe for use by many threads."""
 
     def __init__(self, prices: Prices | None = None) -> None:
         """`prices`: the caller's, which override the table of `genai-prices`."""
@@ -184,12 +184,11 @@ class Usage:
         estimated = ", ".join([name for name, used in models if used.estimated_calls])
         notes = [f"no price is known for {unpriced}: the cost is not known (see `prices`)"] if unpriced else []
         if estimated:
-            counted = "said how many tokens they took: a token is counted for each byte"
-            notes.append(f"not all calls of {estimated} {counted}")
+            notes.append(f"some calls of {estimated} reported no tokens: each byte is counted as a token")
         return notes
 
     def to_dict(self) -> dict[str, Any]:
-        """The counts of all models and the total cost, by the field names of rlms."""
+        """The counts of all models and the total cost, under the field names of rlms."""
         summaries = {name: usage.to_dict() for name, usage in self.models.items()}
         return {"model_usage_summaries": summaries, "total_cost": self.dollars}
 

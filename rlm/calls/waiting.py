@@ -69,7 +69,7 @@ def run_side_by_side(jobs: Sequence[Callable[[], _T]], at_once: int) -> list[_T]
 @dataclass(slots=True, eq=False)
 class WaitClock:
     """Counts the seconds in which at least one call is in progress. Safe for use by many threads. Each call holds a
-    lock of its own, in a `with`, which is released wherever an interrupt hits it: so the clock sees that it ended."""
+    lock of its own in a `with`, which releases it wherever an interrupt strikes, so the clock sees that it ended."""
 
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _calls: list[threading.Lock] = field(default_factory=list)
@@ -104,7 +104,7 @@ class WaitClock:
 
 @dataclass(frozen=True, slots=True)
 class CellClock:
-    """Tells how long a cell may still run. Waits for sub-calls count against the budget of the run, but not here."""
+    """Tells how long a cell may still run. Waits for sub-calls do not count as its time, but the run's budget does."""
 
     limit_seconds: float  # of the cell's own time
     run_seconds_left: Callable[[], float]  # the seconds that the budget of the run leaves
@@ -113,7 +113,7 @@ class CellClock:
     started: float = field(default_factory=time.perf_counter)
 
     def seconds_left(self) -> float:
-        """Seconds until the cell must end, or negative. A spent budget leaves it one in all, to draft an answer."""
+        """Seconds until the cell must end; negative after that. With a spent budget it has 1, to draft an answer."""
         elapsed = time.perf_counter() - self.started
         own_seconds = elapsed - (self.waited.seconds - self.waited_before)
         return min(self.limit_seconds - own_seconds, max(self.run_seconds_left(), 1 - elapsed))

@@ -93,6 +93,6 @@ def check_context(context: object) -> None:
     if not isinstance(context, str) or len(context) > 1000 or "\n" in context:
         return
     if _ADDRESS.fullmatch(context):
-        raise InvalidArgument(f"the context is an address, not a text: give Monocontext.open({context!r})")
+        raise InvalidArgument(f"the context is an address, not a text: pass Monocontext.open({context!r})")
     if "\0" not in context and os.path.isfile(context):
-        raise InvalidArgument(f"the context is the name of a file, not its text: give open({context!r}).read()")
+        raise InvalidArgument(f"the context is the name of a file, not its text: pass open({context!r}).read()")

@@ -25,7 +25,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """`text`, or if it exceeds `limit` characters its head and tail around a note on how many all cuts omit."""
+    """`text`; if it exceeds `limit` characters, its head and tail around a note on how many are left out in all."""
     if len(text) <= limit + _NOTE_CHARACTERS:
         return text
     head, middle = text[: limit - limit // 2], text[limit - limit // 2 : len(text) - limit // 2]
@@ -35,7 +35,7 @@ def shorten(text: str, limit: int) -> str:
 
 
 def join_ends(head: str, tail: str, omitted: int) -> str:
-    """Head and tail, with a note between them that `omitted` characters are left out."""
+    """Head and tail, with a note between them that says that `omitted` characters are left out."""
     return f"{head}\n... [{omitted:,} characters omitted] ...\n{tail}"
 
 

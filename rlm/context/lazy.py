@@ -23,7 +23,7 @@ Ranges = list[list[int]]  # half-open ranges [start, stop) of characters
 
 
 def is_lazy(value: object) -> bool:
-    """Whether a value is a text in storage, or its documents as a list or dict, and is read only where code looks."""
+    """Whether a value is a text in storage, or its documents as a list or dict, read only where code looks."""
     return isinstance(value, LazyContext)
 
 
@@ -59,7 +59,7 @@ class Reads:
     cost: Cost | None = None  # of all reads
     ahead: Cost | None = None  # of the part that was read ahead
     ranges: Ranges | None = None  # what was read, also by searches; None for a context of several texts
-    handed: Ranges | None = None  # what code received: slices, lines of hits, matches, passages; as `text_parts` count
+    handed: Ranges | None = None  # what code received, such as slices and matches, as offsets of `text_parts`
 
 
 class ReadMeter:

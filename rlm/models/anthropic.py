@@ -49,8 +49,8 @@ class AnthropicLM(SDKModel):
 
 
 def _conversation(messages: Sequence[Message]) -> dict[str, Any]:
-    """The fields of a request with the messages, without empty ones, which the API refuses. Earlier messages are the
-    same bytes in each request, so that the API finds them in its cache."""
+    """The fields of a request that hold its messages. Empty messages are left out, since the API refuses them. Earlier
+    messages are the same bytes in each request, so that the API finds them in its cache."""
     system = "\n\n".join(m["content"] for m in messages if m["role"] == "system")
     turns: list[dict[str, Any]] = [
         {"role": message["role"], "content": [{"type": "text", "text": message["content"]}]}
@@ -90,7 +90,7 @@ def read_event(value: object, builder: ReplyBuilder) -> None:
 
 
 def read_answer(value: object, builder: ReplyBuilder, target: CallTarget) -> None:
-    """Add a whole message to the builder. Raises EndpointError for a failure, LLMError for anything but a message."""
+    """Add a whole message to the builder. Raises EndpointError for a failure, LLMError for a body without `content`."""
     raise_failure(value)
     if not isinstance(get(value, "content"), list):
         raise LLMError(f"{target}: the answer has no `content` (is base_url right?): {one_line(value)[:120]}")
@@ -128,7 +128,7 @@ def _add_usage(usage: object, builder: ReplyBuilder) -> None:
 
 
 def count_usage(usage: Any, tier: object, endpoint: object) -> ReportedUsage:
-    """The counts in the `usage` of a message, which has the tier in it. This API reports no dollars."""
+    """The counts in the `usage` of a message. This API reports no dollars."""
     cache_write, cache_read = (get(usage, f"cache_{kind}_input_tokens") for kind in ("creation", "read"))
     input_tokens = sum_tokens(get(usage, "input_tokens"), cache_write or 0, cache_read or 0)
     output_tokens = sum_tokens(get(usage, "output_tokens"))

@@ -21,9 +21,9 @@ from rlm.models.sdk_options import SDKOptions
 
 
 class AnyLM(SDKModel):
-    """A model of `provider`, by its name in any-llm. The library is imported at the first call. Without `api_key`
-    any-llm reads the provider's usual variable. An option that a provider cannot take (such as `headers`, if its SDK
-    has none) is an error of the first call."""
+    """A model of a provider that any-llm knows. The library is imported at the first call. Without `api_key` any-llm
+    reads the provider's usual environment variable. An option that the provider's SDK does not take, such as `headers`,
+    makes the first call fail."""
 
     def __init__(self, provider: str, model: str, **options: Unpack[SDKOptions]) -> None:
         sent = options.get("headers")
@@ -113,7 +113,7 @@ def install_command(provider: str) -> str:
 
 
 def _missing(provider: str, error: ImportError) -> LLMError:
-    """The error for packages that a provider needs, with the command that installs them."""
+    """The error for missing packages of a provider, with the command that installs them."""
     match = re.search(r"No module named '([^']+)'", str(error))
     package = error.name or (match[1] if match else one_line(error))
     return LLMError(f"{provider} needs packages that are missing ({package}): {install_command(provider)}")

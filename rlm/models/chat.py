@@ -15,7 +15,7 @@ _THINKING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thin
 """Fields that may hold thinking; an endpoint may send the same thinking in several."""
 _NATIVE_LIMITS = ("length", "max_tokens", "max_output_tokens")  # reasons of a provider that a router may call `stop`
 _END_FIELDS = ("finish_reason", "finishReason", "stop_reason", "stopReason")
-"""Fields with the reason why a reply ended. The first counts: vLLM writes the text that matched into another."""
+"""Fields with the reason why a reply ended. The first that is set counts: vLLM writes matched text into others."""
 _REPEATED_CHARACTERS = 20  # a last chunk that repeats the whole reply counts as a repetition from this length on
 
 
@@ -32,7 +32,7 @@ def read_event(value: object, builder: ReplyBuilder) -> None:
 
 
 def read_answer(value: object, builder: ReplyBuilder, target: CallTarget) -> None:
-    """Add a whole completion to the builder. Raises EndpointError for a failure, LLMError for one without choices."""
+    """Add a whole completion to the builder. Raises EndpointError for a failure, LLMError if there are no choices."""
     read_event(value, builder)
     blocked = get(value, "promptFeedback", "blockReason") or get(value, "prompt_feedback", "block_reason")
     if blocked:
@@ -67,7 +67,7 @@ def _choice(value: object) -> Any:
 
 
 def _read_choice(choice: dict[str, Any], builder: ReplyBuilder) -> None:
-    """Take the thinking, the text, the tool call and the end of a choice, or the parts of them that it has."""
+    """Add to the builder what a choice has of thinking, text, a tool call, and a reason for its end."""
     if choice.get("error"):
         raise_failure(choice)
     message = _message_of(choice, builder)

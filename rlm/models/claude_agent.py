@@ -15,8 +15,8 @@ from rlm.models.reply_builder import ReplyBuilder
 
 
 class ClaudeAgentLM:
-    """A model that is asked in sessions of Claude Code: one for each call, with no tools, no settings and one turn. The
-    SDK takes one prompt, so a conversation becomes one text with tags for its roles. The SDK reports dollars."""
+    """A model that is asked through Claude Code, with a session for each call that has no tools, no settings and one
+    turn. The SDK takes one prompt, so a conversation becomes one text with tags for its roles. It reports dollars."""
 
     backend = "claude-agent"
     window_tokens = 200_000
@@ -28,7 +28,7 @@ class ClaudeAgentLM:
     def complete(
         self, messages: Sequence[Message], *, model: str | None = None, on_delta: Callable[[str], object] | None = None
     ) -> Reply:
-        """Make one call. The thread may have no running event loop. Raises LLMError."""
+        """Make one call, on a thread without a running event loop. Raises LLMError."""
         try:
             import claude_agent_sdk as sdk
         except ImportError:

@@ -82,7 +82,7 @@ def find_error(value: object) -> ErrorReport | None:
 
 
 def read_error(value: object) -> ErrorReport:
-    """The failure in the body of an error: an object, a text, a list, or anything."""
+    """The failure that the body of an error describes: an object, a list of them, a text, or any other JSON value."""
     if isinstance(value, list) and value:
         reports = [read_error(item) for item in value[:3]]
         return replace(reports[0], message=one_line("; ".join(report.message for report in reports)))
@@ -99,7 +99,7 @@ def read_error(value: object) -> ErrorReport:
 
 
 def read_error_event(value: object) -> ErrorReport:
-    """The failure in an event named `error`, JSON or a text, with status 502, a broken stream, unless one is known."""
+    """The failure in an event named `error`, a JSON value or a text. Without a code or status it gets 502."""
     report = find_error(value) or find_error({"error": value}) or read_error(value or None)
     is_known = report.code or report.status or _guess_status(report)
     return report if is_known else replace(report, status=502)
@@ -125,7 +125,7 @@ def _read_fields(value: Mapping[str, Any], inner: object) -> ErrorReport:
 
 
 def _read_retry_after(value: Mapping[str, Any]) -> object:
-    """The time to wait in the fields of an error: of a router, of its provider's headers, or of Google's details."""
+    """The time to wait that an error gives: a router in a field or its provider's headers, or Google in its details."""
     delays = (get(detail, "retryDelay") for detail in _items(value.get("details")))
     wait = get(value, "metadata", "retry_after") or value.get("retry_after") or next(filter(None, delays), None)
     headers = get(value, "metadata", "headers")
@@ -159,7 +159,7 @@ def make_error(
     report: ErrorReport, target: CallTarget, *, status: int | None = None, headers: Mapping[str, str] | None = None
 ) -> LLMError:
     """The error for a failure; its message is one line. `status` and `headers` are those of the answer; without them,
-    as in a stream, the status follows from the code or the words of the report. It decides what is transient."""
+    as in a stream, the status follows from the code or the words of the report. It also decides what is transient."""
     status = status or report.status or _guess_status(report)
     if status == 400 and "throttl" in report.code:  # AWS
         status = 429
@@ -197,7 +197,7 @@ def one_line(message: object) -> str:
 
 
 def _read_message(value: Mapping[str, Any]) -> object:
-    """The message of an error. That of a router goes before the message of its provider."""
+    """The message of an error; for a router, its own message and then that of its provider."""
     message = next((value[name] for name in _MESSAGE_FIELDS if value.get(name) not in _EMPTY), None)
     if isinstance(message, (dict, list)):
         message = read_error(message).message
@@ -208,7 +208,7 @@ def _read_message(value: Mapping[str, Any]) -> object:
 
 
 def _parse_json(value: Any) -> Any:
-    """The object or list in a text of JSON; any other value unchanged."""
+    """The object or list that a JSON text holds; any other value unchanged."""
     try:
         return json.loads(value) if isinstance(value, str) and value.lstrip()[:1] in ("{", "[") else value
     except (ValueError, RecursionError):

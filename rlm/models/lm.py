@@ -24,7 +24,7 @@ class TokenDetails:
     cache_write: int = 0  # input tokens written to that cache
     cache_write_1h: int = 0  # written tokens kept for an hour, at another price
     reasoning: int = 0  # output tokens of thinking that is billed and not sent
-    tier: str = ""  # the service tier or speed that the endpoint says it charged, as `flex`; empty if standard
+    tier: str = ""  # the service tier or speed that the endpoint says it charged, such as `flex`; empty if standard
     endpoint: str = ""  # the endpoint's URL without secrets, or the provider's name; empty if the model's name decides
 
 
@@ -39,7 +39,7 @@ class ReportedUsage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One answered call."""
+    """The reply to one call of a model."""
 
     text: str
     input_tokens: int  # 0 if the endpoint reports none
@@ -54,13 +54,13 @@ class Reply:
     called: str = ""  # the tool that the model called instead of an answer, although none was offered
     call_arguments: str = ""  # the arguments of that call, as JSON
     notes: tuple[str, ...] = ()
-    """The options that the endpoint refused, so that they were left out; a sentence each, for the notes of a run."""
+    """Sentences for the notes of the run, such as on options that the endpoint refused and that were left out."""
 
 
 class LM(Protocol):
     """A language model. Safe for use by many threads.
 
-    Optional attributes: `model`, the default name; `prompt_characters`, what one prompt may hold; `window_tokens`, the
+    Optional attributes: `model`, the default name; `prompt_characters`, the most of one prompt; `window_tokens`, the
     window of the model; `secrets`, strings that must not be written down; `close()`, which frees connections;
     `sampling`, the options that it sends with each request, and `with_sampling(options)`, the same model with others.
     """
@@ -141,8 +141,8 @@ def estimate_text_tokens(text: str) -> int:
 
 
 def sum_tokens(*reported: object) -> int:
-    """The sum of token counts from an endpoint; 0, which means unknown, if one of them is invalid. NaN, negative
-    numbers, `str`, bool, infinite and absurd numbers are invalid. A whole float is valid."""
+    """The sum of token counts from an endpoint; 0, which means unknown, if one of them is invalid. Whole numbers from
+    0 to a billion are valid, also as floats; anything else is not."""
     total = 0
     for count in reported:
         number = int(count) if isinstance(count, float) and count.is_integer() else count
@@ -156,8 +156,8 @@ def read_details(
     input_tokens: int, output_tokens: int, *, cache_read: object = None, cache_write: object = None,
     cache_write_1h: object = None, reasoning: object = None, tier: object = None, endpoint: object = None,
 ) -> TokenDetails:  # fmt: skip
-    """The details as an endpoint reports them, by the fields of TokenDetails. Impossible counts become 0, so that they
-    cannot lower a cost. `input_tokens` and `output_tokens` include the tokens of the details."""
+    """Check the details that an endpoint reports, named as the fields of TokenDetails. Impossible counts become 0, so
+    that they cannot lower a cost. `input_tokens` and `output_tokens` include the tokens of the details."""
     from_cache, to_cache, to_cache_1h, thought = map(sum_tokens, (cache_read, cache_write, cache_write_1h, reasoning))
     if from_cache + to_cache > input_tokens or to_cache_1h > to_cache:
         from_cache = to_cache = to_cache_1h = 0
@@ -256,9 +256,9 @@ Script = Iterable[str | BaseException] | Callable[[Any], str]
 
 
 class ScriptedLM:
-    """Replies from a list, in order, or from a function. An item that is an exception is raised in its turn. A function
-    gets the text of the message if there is one, as in a sub-call, and the list of messages if there are several, as at
-    the root."""
+    """A model for tests, which replies from a list in order, or by a function. An item that is an exception is raised
+    when its turn comes. The function gets the text of a single message, as in a sub-call, or the list of several
+    messages, as at the root."""
 
     def __init__(self, script: Script, *, model: str = "scripted") -> None:
         """`script`: the list or function. `model`: the name of the model. Raises TypeError for a script of one str."""
@@ -275,8 +275,8 @@ class ScriptedLM:
     def complete(
         self, messages: Sequence[Message], *, model: str | None = None, on_delta: Callable[[str], object] | None = None
     ) -> Reply:
-        """The next reply, handed to `on_delta` line by line. Tokens are estimated: four characters each. Raises
-        ScriptExhausted when the list is at its end."""
+        """The next reply, passed to `on_delta` line by line. A token is counted for each 4 characters. Raises
+        ScriptExhausted when the list has no further reply."""
         with self._lock:
             turn = len(self.calls)
             self.calls.append([dict(message) for message in messages])

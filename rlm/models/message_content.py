@@ -9,7 +9,7 @@ from rlm.models.endpoint_errors import get
 
 
 class ContentParts(NamedTuple):
-    """What a message's content holds."""
+    """The parts of a message's content, each joined into one text; empty if the message has none."""
 
     text: str
     thinking: str = ""
@@ -37,7 +37,7 @@ def read_parts(content: object) -> ContentParts:
 
 
 def read_thinking(value: object) -> str:
-    """The thinking in a text, in an object with one of several fields, or in a list of either."""
+    """The thinking in a value: a text, an object with one of several fields for it, or a list of these; else empty."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):

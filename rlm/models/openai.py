@@ -83,7 +83,7 @@ class OpenAILM(SDKModel):
         self, model: str, *, api: Literal["chat", "responses"] = "chat", provider: str | None = None,
         **options: Unpack[SDKOptions],
     ) -> None:  # fmt: skip
-        """`api`: the API to ask first. `provider`: the key in `PROVIDERS` of the default `base_url` and `api_key`."""
+        """`api`: the API to ask first. `provider`: a key of `PROVIDERS`, for the default `base_url` and `api_key`."""
         key_variables: tuple[str, ...] = ()
         if provider is not None:
             endpoint = PROVIDERS[provider]

@@ -1,4 +1,4 @@
-"""Leave out of requests the fields that an endpoint refuses, which its errors name in many ways. Does no I/O."""
+"""Leave the fields that an endpoint refuses out of requests; its errors name them in many ways. Does no I/O."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _REFUSAL = re.compile(
     r"|not compatible|incompatible|cannot (?:both )?be (?:used|specified|set)|can't be used",
     re.IGNORECASE,
 )
-"""Words of a refused field, as in the comments. "temperature: 3 is too high" is none: its value is at fault."""
+"""Words that refuse a field, as in the comments; not "temperature: 3 is too high", which refuses its value."""
 _STREAM = re.compile(
     r"\bstream(?:ing|ed)?\b(?! ?(?:was|were|is closed|closed|ended|error|read|reset|timed))", re.IGNORECASE
 )
@@ -51,7 +51,7 @@ _OUT_OF_RANGE = re.compile(
 )
 """Words about a value that is out of range, such as "temperature must be between 0 and 2"."""
 _BROAD_REFUSAL = re.compile("unsupported|not support|only", re.IGNORECASE)
-"""Words of a refusal also where `_OUT_OF_RANGE` matches: "unsupported value: at most 1 is allowed for this model"."""
+"""Words that refuse a field even if `_OUT_OF_RANGE` matches: "unsupported value: at most 1 with this model"."""
 
 
 @dataclass(slots=True)
@@ -75,7 +75,7 @@ class FieldFilter:
 
     def learn(self, report: ErrorReport, required: frozenset[str]) -> bool:
         """Find the field that a failure refuses, and rename it or leave it out from now on. Returns whether there is
-        one. `required`: fields that no request may lack."""
+        such a field. `required`: fields that no request may lack."""
         name = _find_refused(report, self.sent)
         if name is None or name in required:
             return False
@@ -110,7 +110,7 @@ def _is_refusal(report: ErrorReport) -> bool:
 
 
 def _first_named(names: Iterable[str], message: str) -> str | None:
-    """The field that the message names first: a later one may be the advised replacement. None if it names none."""
+    """The field that the message names first, since a later one may be its replacement; None if there is none."""
     positions = []
     for name in names:
         pattern = _NAME_PATTERNS.get(name, re.escape(name))

@@ -86,8 +86,8 @@ def choose(
 
 
 def root_names(model: str | None, backend: str | None, preset: str | None) -> tuple[str, str | None]:
-    """The provider of the root model: `backend`, the one that `model` names, or that of `preset`; and the name of the
-    model there, None for its default. Raises UnknownOption."""
+    """The provider of the root model, and the model's name there, which is None for the default. The provider is
+    `backend`, else the one that `model` names, else `preset`, else OpenAI. Raises UnknownOption."""
     if preset and preset not in PRESETS:
         raise UnknownOption(f"no preset {preset!r}: choose from {', '.join(map(repr, PRESETS))}")
     provider = backend or (split_provider(model)[0] if model else None) or preset or "openai"
@@ -101,7 +101,7 @@ def _check_types(model: object, sub_model: object, lm: object, sub_lm: object) -
     """Raise TypeError for an object in place of a name, or a name in place of an object."""
     for keyword, name, instead in (("model", model, "lm"), ("sub_model", sub_model, "sub_lm")):
         if not isinstance(name, str | None):
-            raise TypeError(f"{keyword} must be a name, not {bounded_repr(name)}: give {instead}=...")
+            raise TypeError(f"{keyword} must be a name, not {bounded_repr(name)}: pass {instead}=")
     for keyword, value in (("lm", lm), ("sub_lm", sub_lm)):
         if value is not None and (isinstance(value, type) or not callable(getattr(value, "complete", None))):
             raise TypeError(f"{keyword} must be an object with complete(messages), not {bounded_repr(value)}")
@@ -118,8 +118,8 @@ def _sampled(lm: LM, options: Sampling | None, keyword: str) -> LM:
 
 
 def make_lm(backend: str, model: str, **options: Any) -> LM:
-    """A model by the name of its backend, whose SDK is imported at the first call. Options that are None are ignored.
-    Raises UnknownOption for an unknown backend, and for an option that the backend does not take."""
+    """Make a model by the name of its backend, whose SDK is imported at the first call. Options that are None are
+    ignored. Raises UnknownOption for an unknown backend, and for an option that the backend does not take."""
     arguments = {name: value for name, value in options.items() if value is not None}
     if backend in ("openai", *PROVIDERS):
         return OpenAILM(model, provider=backend if backend in PROVIDERS else None, **arguments)
@@ -134,11 +134,11 @@ def make_lm(backend: str, model: str, **options: Any) -> LM:
     if backend in _ANY_LLM_PROVIDERS:
         raise UnknownOption(f"backend {backend!r} needs packages that are missing: {any_llm.install_command(backend)}")
     names, command = ", ".join(map(repr, (*BACKENDS, *PROVIDERS))), any_llm.install_command("NAME")
-    raise UnknownOption(f"no backend {backend!r}: choose from {names}, or install one of any-llm: {command}")
+    raise UnknownOption(f"no backend {backend!r}: choose from {names}, or install a provider of any-llm: {command}")
 
 
 def split_provider(model: str) -> tuple[str | None, str]:
-    """Backend and model in a name such as `anthropic:claude-opus-5-5`; None and the name if it names no backend."""
+    """Backend and model in a name such as `anthropic:claude-opus-5-5`; None and the name if it has no backend."""
     provider, colon, name = model.partition(":")
     if not colon or not name or not provider.replace("-", "_").isidentifier():
         return None, model

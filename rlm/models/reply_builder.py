@@ -1,4 +1,4 @@
-"""Build a `Reply` from the pieces that an endpoint sends; report one that is refused or incomplete. Does no I/O.
+"""Build a `Reply` from the pieces that an endpoint sends; report a refused or incomplete reply. Does no I/O.
 
 `chat`, `responses` and `anthropic` read the JSON of their APIs, and pass its parts to a `ReplyBuilder`.
 """
@@ -15,8 +15,8 @@ from rlm.models.endpoint_errors import CallTarget, EndpointError, find_error, on
 from rlm.models.lm import Listener, Reply, ReportedUsage
 
 _NAME_CHARACTERS = 80  # the most characters of a reason, or of a tool's name, that are kept
-_REPEATED_CHARACTERS = 8_000  # a reply that ends in so many characters of one text again and again is ended
-_UNIT_CHARACTERS = 2_000  # the longest such text
+_REPEATED_CHARACTERS = 8_000  # a reply is ended when so many characters at its end only repeat one text
+_UNIT_CHARACTERS = 2_000  # the longest text that is looked for in repeats
 
 # Searched in a reason without case and punctuation: `MAX_TOKENS`, `MaxTokens` and `max-tokens` read the same.
 _CUT_REASON = re.compile(
@@ -76,7 +76,7 @@ class ReplyBuilder:
             self.refusal.append(text)
 
     def set_end(self, reason: object) -> None:
-        """Record why the reply ended, by the endpoint's word, and that it is whole. Ignores a word for "not yet"."""
+        """Record the endpoint's word for why the reply ended, and that it is whole. Ignores words for "not yet"."""
         if isinstance(reason, str) and reason and _letters(reason) not in _NO_REASONS:
             self.end_reason = one_line(reason)[:_NAME_CHARACTERS]
             self.is_whole = True
@@ -101,7 +101,7 @@ class ReplyBuilder:
         reply = Reply(
             text, usage.input_tokens, usage.output_tokens, target.model, usage.dollars, details=usage.details,
             thinking=thinking, cut=is_cut, called=called, call_arguments="".join(self.arguments),
-            notes=(f"{target}: a reply only repeated itself, and was ended",) if self.repeats else (),
+            notes=(f"{target}: a reply that only repeated itself was ended",) if self.repeats else (),
         )  # fmt: skip
         if refusal or _REFUSED_REASON.search(reason):
             raise self._refused(target, reply, refusal)
@@ -113,7 +113,7 @@ class ReplyBuilder:
         return reply
 
     def _look_for_repeats(self, pieces: list[str]) -> None:
-        """Set `repeats`, by the end of the text or thinking; look only once in 2,000 characters."""
+        """Set `repeats` if the text or thinking ends in repeats. Looks only once for each 2,000 characters."""
         self._unchecked += len(pieces[-1])
         if self._unchecked >= _REPEATED_CHARACTERS // 4:
             self._unchecked = 0
@@ -138,7 +138,7 @@ def raise_failure(value: object) -> None:
 
 
 def _ends_in_repeats(pieces: list[str]) -> bool:
-    """Whether the last 8,000 characters are one text of at most 2,000, again and again."""
+    """Whether the last 8,000 characters repeat one text of at most 2,000 characters."""
     # No piece is empty, so 8,000 pieces hold at least 8,000 characters.
     end = "".join(pieces[-_REPEATED_CHARACTERS:])[-_REPEATED_CHARACTERS:]
     # A text that repeats begins with the same characters again after one unit.
@@ -147,10 +147,10 @@ def _ends_in_repeats(pieces: list[str]) -> bool:
 
 
 def _letters(reason: str) -> str:
-    """A reason in small letters, without punctuation and spaces."""
+    """A reason in lower case, without punctuation and spaces."""
     return re.sub(r"[\W_]", "", reason.lower())
 
 
 def join_surrogates(text: str) -> str:
-    """The text with each pair of surrogates joined to one character: a stream may have split the pair."""
+    """The text with each pair of surrogates joined into one character: a stream may have split the pair."""
     return _SURROGATE_PAIR.sub(lambda pair: pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le"), text)

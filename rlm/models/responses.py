@@ -45,7 +45,7 @@ def read_event(value: object, builder: ReplyBuilder) -> None:
 
 
 def read_answer(value: object, builder: ReplyBuilder, target: CallTarget) -> None:
-    """Add a whole response to the builder. Raises EndpointError for a failure, LLMError for one without output."""
+    """Add a whole response to the builder. Raises EndpointError for a failure, LLMError for a body without `output`."""
     raise_failure(value)
     if not isinstance(get(value, "output"), list) and get(value, "status") in (None, "completed"):
         raise LLMError(f"{target}: the answer has no `output` (is base_url right?): {one_line(value)[:120]}")
@@ -64,7 +64,7 @@ def rename_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 count_usage = partial(chat.count_usage, kinds=("input", "output"))
-"""As `chat.count_usage`, with this API's names of the counts."""
+"""Like `chat.count_usage`, with this API's names of the counts."""
 
 
 def _read_response(response: object, builder: ReplyBuilder) -> None:

@@ -54,7 +54,7 @@ def read_wait(text: str) -> float | None:
     try:
         when = datetime.fromisoformat(text)
     except ValueError:
-        from email.utils import parsedate_to_datetime  # 8 ms, for a date of HTTP
+        from email.utils import parsedate_to_datetime  # 8 ms, needed only for an HTTP date
 
         try:
             when = parsedate_to_datetime(text)

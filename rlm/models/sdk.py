@@ -65,7 +65,7 @@ class SDKModel(ABC):
     required: frozenset[str] = frozenset()  # fields that no request may lack
 
     def __init__(self, model: str, connect: Callable[[], Any], **options: Unpack[SDKOptions]) -> None:
-        """`connect`: makes the SDK's client. Raises UnknownOption, and LLMError for a `base_url` that is none."""
+        """`connect`: makes the SDK's client. Raises UnknownOption, and LLMError for an invalid `base_url`."""
         if unknown := [name for name in options if name not in SDKOptions.__annotations__]:
             raise UnknownOption(f"no option {', '.join(unknown)}: choose from {', '.join(SDKOptions.__annotations__)}")
         self.model = model
@@ -90,7 +90,7 @@ class SDKModel(ABC):
         return tuple(value for value in values if isinstance(value, str) and len(value) >= 8)
 
     def with_sampling(self, options: Sampling) -> Self:
-        """This model, with the same connections, whose requests have these options in addition; None removes one."""
+        """A copy with the same connections, whose requests have these options in addition; None removes an option."""
         other = copy.copy(self)
         other.sampling = sampling_of({**self.sampling, **options})
         return other
@@ -105,7 +105,7 @@ class SDKModel(ABC):
 
     @property
     def _endpoint(self) -> str | None:
-        """The endpoint, once it is known, without a key that stands in its query."""
+        """The URL of the endpoint without secrets; None if only the client, which is not made yet, knows it."""
         url = self._client.attribute("base_url") or self.base_url
         return without_secrets(str(url)) if url else None
 
@@ -154,7 +154,7 @@ class SDKModel(ABC):
         read_event: Callable[[object, ReplyBuilder], None],
         read_answer: Callable[[object, ReplyBuilder, CallTarget], None],
     ) -> None:  # fmt: skip
-        """Read a body into `builder`; stop at text that only repeats itself. A connection may break after the end."""
+        """Read a body into `builder`, up to text that only repeats itself. A failure after the end is ignored."""
         try:
             for part in read_body(response.iter_bytes(), target, self._timeout_seconds):
                 if part.is_done:
@@ -178,7 +178,7 @@ class SDKModel(ABC):
                 raise
 
     def _read_failure(self, error: Exception) -> EndpointError | None:
-        """The failure in an exception of an SDK; None if the exception holds no answer of the endpoint."""
+        """The failure that an exception of an SDK reports; None if the exception holds no answer of the endpoint."""
         if isinstance(error, EndpointError):
             return error
         response = getattr(error, "response", None)
@@ -200,7 +200,7 @@ class SDKModel(ABC):
         return failed.status in _REFUSAL_STATUSES and optional.learn(failed.report, self.required)
 
     def _convert_error(self, error: Exception, failed: EndpointError | None, model: str) -> LLMError:
-        """The LLMError for an exception inside the backend: one line without the key."""
+        """The LLMError for an exception inside the backend. Its message is one line, without secrets."""
         target = CallTarget(model, self._endpoint)
         if isinstance(error, LLMError):
             created = error
@@ -215,7 +215,7 @@ class SDKModel(ABC):
         return created
 
     def _convert_other(self, error: Exception, target: CallTarget) -> LLMError:
-        """Convert an error that is not an answer: a connection, a missing key, a local fault."""
+        """Convert an error that is not an answer of the endpoint, such as a lost connection or a missing key."""
         kind, message = type(error).__name__, one_line(error)
         if isinstance(error, TypeError) and "authentication" in message:
             return LLMError(f"no API key: set {self.backend.upper()}_API_KEY, or pass api_key=")

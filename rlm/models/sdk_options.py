@@ -58,11 +58,11 @@ def timeout_of(options: SDKOptions) -> float:
 
 
 def check_body(fields: Sampling) -> dict[str, Any]:
-    """A copy of fields of a request. Raises UnknownOption for a field that a run sets itself, or a value that is not
-    JSON."""
+    """A copy of the fields of a request. Raises UnknownOption for a field that a run sets itself, and for a value that
+    is not JSON."""
     for name, value in fields.items():
         if name in _FIELDS_OF_BACKENDS:
-            raise UnknownOption(f"the run sets {name!r} itself: leave it out of the sampling options")
+            raise UnknownOption(f"the run sets {name!r} itself: leave it out of the options")
         try:
             json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
         except (TypeError, ValueError) as exc:
@@ -71,7 +71,7 @@ def check_body(fields: Sampling) -> dict[str, Any]:
 
 
 def check_url(url: str | None) -> str | None:
-    """The URL itself. Raises LLMError for one to which no request can be sent."""
+    """Return `url`. Raises LLMError if no request can be sent to it."""
     text = "http://default" if url is None else str(url)
     try:
         parts = urlsplit(text)

@@ -99,7 +99,7 @@ class _Fences:
         self._opened: re.Match[str] | None = None  # the fence that opened the block around the last mark
 
     def enclose(self, mark: re.Match[str], start: int) -> bool:
-        """Whether the mark is in a closed block of the text from `start` on. Takes the marks in order, each once."""
+        """Whether the mark is in a closed block of the text from `start` on. Takes each mark once, in order."""
         while self._following and self._following[0].start() < mark.start():
             fence = self._following.popleft()
             self._opened = None if fence.start() < start or _closes(fence, self._opened) else fence
@@ -113,7 +113,7 @@ def _closes(fence: re.Match[str], opened: re.Match[str] | None) -> bool:
 
 
 def _is_mention(text: str, mark: re.Match[str], start: int) -> bool:
-    """Whether the text from `start` on only mentions a mark: in quotes, in an answer or within a sentence."""
+    """Whether the text from `start` on only mentions a mark: in quotes, in an answer, or inside a sentence."""
     near = text[max(start, mark.start() - _LOOK_CHARACTERS) : mark.start()]
     if _is_quoted(text, mark, start) or _OPEN_ANSWER.search(near):
         return True
@@ -135,7 +135,7 @@ def _is_quoted(text: str, mark: re.Match[str], start: int) -> bool:
 
 
 def _without_end_tokens(text: str) -> str:
-    """The text without the tokens at its end; a token behind a space, or a `</s>` that closes a tag, is content."""
+    """The text without end tokens at its end; one behind a space, or a `</s>` that closes a tag, is content."""
     while end := next((item for item in _END_TOKENS if text.rstrip().endswith(item)), None):
         rest = text.rstrip().removesuffix(end)
         if rest[-1:] in (" ", "\t") or (end == "</s>" and (not rest or "<s>" in rest)):

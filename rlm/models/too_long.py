@@ -52,14 +52,14 @@ _SUM = rf"{_NUMBER} \+ {_NUMBER} > "  # tokens of the prompt and of the reply, a
 
 
 class PromptSizes(NamedTuple):
-    """The sizes in an error about a prompt that is too long; None for one that it does not report."""
+    """The sizes in tokens that an error about a prompt reports; None for a size that it does not report."""
 
     tokens: int | None  # of the prompt
     window_tokens: int | None  # of the model's window
 
 
 def read_too_long(message: str, code: str, status: int | None) -> PromptSizes | None:
-    """The sizes in an error that says that a prompt is too long; None for other errors."""
+    """The sizes that an error reports if it says that a prompt is too long; None for other errors."""
     if not any(item in code for item in _CODES) and not _find(_CERTAIN_WORDS, message):
         is_other = status in (401, 404, 408, 429, 503, 529) or _find(_OTHER_LIMITS, message)
         if is_other or not _find(_WORDS, message):

@@ -76,13 +76,13 @@ _DATE = re.compile(r"^[ \t]*FINAL\([ \t]*(\d{4}([-/])\d\d?\2\d\d?|\d\d?([-/])\d\
 
 
 def explain_date(codes: Iterable[str]) -> str:
-    """Why `FINAL(2024-05-01)` was not run: Python computes a date without quotes. Empty if none of `codes` has that."""
+    """Why `FINAL(2024-05-01)` was not run: Python computes a date without quotes. Empty if `codes` have no date."""
     date = next(filter(None, map(_DATE.search, codes)), None)
     return _UNQUOTED.format(date[1]) if date else ""
 
 
 def explain_answers(reply: str, hidden: str, finals: Sequence[TextFinal]) -> str:
-    """Why the answers in words of a reply do not count; empty if they do. `hidden`: the reply with spaces for code."""
+    """Why the answers in words of a reply do not count; empty if they do. `hidden`: the reply with code as spaces."""
     last = finals[-1]
     if any((final.text, final.is_name) != (last.text, last.is_name) for final in finals):
         return _SEVERAL
@@ -102,7 +102,7 @@ def explain_answers(reply: str, hidden: str, finals: Sequence[TextFinal]) -> str
 
 
 def explain_code(reply: str, hidden: str) -> str:
-    """Why the code of a reply without an answer was not run; empty if there is no code. `hidden`: as above."""
+    """Why the code of a reply without an answer was not run; empty if no code. `hidden`: as for `explain_answers`."""
     if re.search(r"^[ \t]*(?:FINAL|FINAL_VAR|SUBMIT)\(", hidden, re.MULTILINE):
         return _UNPAIRED
     if fence := _FENCE.search(reply):
@@ -110,7 +110,7 @@ def explain_code(reply: str, hidden: str) -> str:
             return _not_run("your FINAL(...) stands in a block of text. Send it in a ```repl block.")
         if fence[1]:
             return _not_run(f"your block is fenced as ```{fence[1][:30]}; only Python in ```repl is run.")
-        return _not_run(f"your block is no code{_syntax_error(reply[fence.end() :])}. Mend it, and send it as ```repl.")
+        return _not_run(f"your block is not code{_syntax_error(reply[fence.end() :])}. Fix it, and send it as ```repl.")
     if call := _TOOL_CALL.search(reply):
         return _not_run(f"`{call[0][:30]}` calls a tool, and there are no tools. Write its code into a ```repl block.")
     if re.search(r"```[ \t]*(?:repl|py)", reply):
@@ -126,8 +126,8 @@ def explain_code(reply: str, hidden: str) -> str:
 
 def explain_final(final: TextFinal, known: Collection[str], is_alone: bool, seen: str = "") -> str:
     """Why an answer in words, or the variable that it names, does not count; empty if it does. `known`: the variables
-    of the run, and of code that failed. `is_alone`: no code stands beside it. `seen`: output that the model has seen,
-    of which an answer may quote code."""
+    of the run, and of code that failed. `is_alone`: whether no code stands beside it. `seen`: output that the model has
+    seen, from which an answer may quote code."""
     if final.is_name or final.variable in known:
         if not final.variable:
             return _NO_NAME.format(final.text[:80])

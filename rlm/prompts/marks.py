@@ -1,6 +1,6 @@
 """Define patterns for the marks around code in the replies of models. Each matches in linear time.
 
-`docs/decisions/012-rlm-loop.md` says which models write which.
+`docs/decisions/012-rlm-loop.md` lists the models that write each mark.
 """
 
 import re

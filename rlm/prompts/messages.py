@@ -34,8 +34,8 @@ CLEAR_DRAFT_CODE = 'answer["content"], answer["ready"] = "", False'  # clears th
 
 
 def next_question(query: str, *, broken_off: bool = False, lost: str = "") -> Message:
-    """The message that begins another question in the same namespace. `broken_off`: the question before has no answer.
-    `lost`: the runner's note on lost variables."""
+    """The message that begins another question in the same namespace. `broken_off`: whether the question before has no
+    answer. `lost`: the runner's note on lost variables; empty if none were lost."""
     before = "The query before was broken off; leave it. " if broken_off else ""
     reminder = lost.strip() or "`context` and your variables are as you left them."
     return {"role": "user", "content": f'{before}Now answer another query: "{query}"\n\n{reminder}'}
@@ -44,9 +44,9 @@ def next_question(query: str, *, broken_off: bool = False, lost: str = "") -> Me
 def turn_message(turn: int, turns: int | None, query: str, *, to_read: bool, has_run: bool, again: bool = False) -> str:
     """The message that opens turn `turn` of `turns`, from 1.
 
-    `to_read`: there is a context to look at. `has_run`: code of the model has run. `again`: the last reply repeated the
-    one before it. Until code has run, the message asks to look before answering. Later ones repeat the question and how
-    to finish, since small models forget both, but hold no `FINAL(your answer)`, which they would copy verbatim.
+    `to_read`: whether there is a context to look at. `has_run`: whether code of the model has run. `again`: whether the
+    last reply repeated the one before it. Until code has run, the message asks to look first. Later ones repeat the
+    question and how to finish, since small models forget both, without `FINAL(your answer)`, which they would copy.
     """
     number = f"Turn {turn}" if turns is None else f"Turn {turn}/{turns}"
     look = f" {LOOK_FIRST}" if to_read and not has_run else ""
@@ -61,7 +61,7 @@ def turn_message(turn: int, turns: int | None, query: str, *, to_read: bool, has
 
 
 def with_opening(messages: Sequence[Message], opening: str) -> list[Message]:
-    """The messages and the one that opens a turn; joins neighbours of one role, which some chat templates refuse."""
+    """The messages, and the one that opens a turn. Neighbours of one role, which some templates refuse, are joined."""
     joined: list[Message] = []
     for message in (*messages, {"role": "user", "content": opening}):
         if joined and joined[-1]["role"] == message["role"]:
@@ -72,8 +72,8 @@ def with_opening(messages: Sequence[Message], opening: str) -> list[Message]:
 
 
 def messages_after(step: Step, window: ModelWindow) -> list[Message]:
-    """The messages up to the end of a turn: the reply, and one message with output, errors and notices. A turn that
-    repeats the one before is left out. `window`: outputs are cut to a part of it."""
+    """The conversation after a turn: its prompt, its reply, and one message with output, errors and notices. A turn
+    that repeats the one before is left out. `window`: the window of which an output may fill a part."""
     *before, last = step.prompt
     if step.repeats:
         content = without_turn(last["content"])
@@ -139,7 +139,7 @@ class ModelWindow:
         return int(self.scale * estimate_tokens(messages))
 
     def after(self, prompt: Sequence[Message], reply: Reply) -> ModelWindow:
-        """The window with the scale by an answered call, if its endpoint reported the tokens of the prompt."""
+        """The window with the scale that an answered call shows; the same if its endpoint reported no tokens."""
         if reply.estimated or reply.input_tokens <= 0:
             return self
         counted = reply.input_tokens / max(1, estimate_tokens(prompt))
@@ -147,8 +147,8 @@ class ModelWindow:
         return replace(self, scale=min(_MOST_SCALE, max(_LEAST_SCALE, rounded)))
 
     def refused(self, prompt: Sequence[Message], refusal: PromptTooLong) -> ModelWindow:
-        """The window after a prompt was refused as too long. The next prompt fills at most `PROMPT_SHARE` of it, and so
-        is shorter than that one, by the endpoint's count if it gave one."""
+        """The window after a prompt was refused as too long. It is so small that the next prompt, which fills at most
+        `PROMPT_SHARE` of it, is shorter than the refused one, by the endpoint's count if it gave one."""
         scaled = self.after(prompt, Reply("", refusal.tokens, 0, "")) if refusal.tokens else self
         share = _NEXT_SHARE if refusal.tokens else _NEXT_SHARE_UNCOUNTED
         tokens = min(

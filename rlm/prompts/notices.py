@@ -1,4 +1,4 @@
-"""Choose and word the notices to the root model about a reply that cannot be used as it is. Does no I/O."""
+"""Word the notices to the root model about a reply that cannot be used as it is, and choose one. Does no I/O."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ _CALLED = (
 
 
 def notice_of(reply: Reply, notice: str | None, cells: Sequence[Cell]) -> str | None:
-    """The notice to send: that the reply was cut, empty or a tool call, then `notice` if that says more; None for no
-    notice. A cut block needs none, since its output mentions the cut."""
+    """The notice to send: that the reply was cut, empty or a tool call, and `notice` if that says more. None if there
+    is nothing to say. A cut block needs no notice, since its output mentions the cut."""
     if reply.called and not cells:
         called = _CALLED.format(name=shorten(reply.called, 80))
         return called if notice in (None, NO_CODE, ONLY_THINKING) else f"{called}\n\n{notice}"

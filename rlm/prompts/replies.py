@@ -120,7 +120,7 @@ def _parse_without_blocks(parts: Sequence[_Part], own_text: str, words: str) -> 
 
 
 def _leading_code(parts: Sequence[_Part]) -> str:
-    """A reply that is nothing but code, up to a fence of text that may follow; empty for any other."""
+    """The code of a reply that is nothing but code, up to a fence of text that may follow; empty for others."""
     prose = list(takewhile(lambda part: part.kind == "prose", parts))
     code = dedent("\n".join(line for part in prose for line in part.lines)).strip("\n")
     following = parts[len(prose) :]
@@ -130,7 +130,7 @@ def _leading_code(parts: Sequence[_Part]) -> str:
 
 
 def _codes_of_fences(fences: Sequence[_Part], finals: Sequence[TextFinal]) -> Iterator[str]:
-    """The code in fences without the tag of Python, and in the JSON of calls. Beside answers it must act."""
+    """Yield the code in fences without a tag, and in the JSON of calls. Beside answers, a fence must do something."""
     counts_as_code = does_something if finals else is_code
     for part in fences:
         is_in_answer = any(part.code in final.text for final in finals)
@@ -252,7 +252,7 @@ class _Reader:
         return None
 
     def _read_between(self, start: int, column: int, closes: re.Pattern[str]) -> _Part | None:
-        """The code from a column of line `start` to a closing mark, else to a fence or the end; None if it is none."""
+        """The code from a column of line `start` to a closing mark, else a fence or the end; None if it is not code."""
         body = [self.lines[start][column:], *self.lines[start + 1 :]]
         end = next((i for i, line in enumerate(body) if closes.search(line)), None)  # the line that ends the block
         code = "\n".join(body if end is None else [*body[:end], closes.split(body[end], 1)[0]])
@@ -273,8 +273,8 @@ def _fence_behind_words(line: str) -> re.Match[str] | None:
 
 
 def _is_code_on_fence(first: str, code: str) -> bool:
-    """Whether the text behind an opening fence is code. `x=1` is an attribute, unless `code` has the name `x`, which
-    would then have the value of an earlier turn."""
+    """Whether the text behind an opening fence is code. `x=1` is an attribute, unless `code` uses the name `x`, which
+    would else have the value of an earlier turn."""
     attribute = marks.FENCE_ATTRIBUTE.match(first)
     is_code_line = does_something(first) or assigned_names([first])
     return bool(is_code_line and (not attribute or re.search(rf"\b{attribute[1]}\b", code)))
@@ -288,7 +288,7 @@ def _before_fence(line: str, mark: str) -> str | None:
 
 
 def _dedent(lines: Sequence[str], margin: int) -> str:
-    """The code without the margin of its fence; without the margin that all lines share, if only that compiles."""
+    """The code without the margin of its fence, or if only that compiles, without the margin that all lines share."""
     code = "\n".join(line[min(margin, len(line) - len(line.lstrip(" \t"))) :] for line in lines)
     even = dedent(code)
     return even if even != code and not compiles(code) and compiles(even) else code

@@ -21,7 +21,7 @@ _OTHER_FIELDS = {"name", "tool", "type", "id", "function", "tool_name"}
 
 
 def codes_of_calls(text: str) -> Iterator[str]:
-    """The code of each call written as text: its only parameter, the only argument of its JSON, or all that it has."""
+    """Yield the code of each call written as text: its only parameter, the only argument of its JSON, or its text."""
     for call in CALL_MARK.split(text):
         parameters = [part for part in _PARAMETER.split(call)[1::2] if part.strip()]
         if "{" in call and not parameters:
@@ -34,7 +34,7 @@ def codes_of_calls(text: str) -> Iterator[str]:
 
 
 def codes_of_json(text: str) -> Iterator[str]:
-    """The code that is the only argument of each call, in a text of JSON objects."""
+    """Yield the code of each call in a text of JSON objects whose only argument is code."""
     decoder = json.JSONDecoder(strict=False)
     offset = text.find("{") if text.lstrip()[:1] in ("{", "[") else -1
     while offset >= 0:

@@ -1,4 +1,4 @@
-"""The result of a run, as `RLM.completion` returns it."""
+"""Define the result of a run, which `RLM.completion` returns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rlm.trajectory.source import Read, Source
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The answer of a run, with its reason, usage and record. `str(completion)` is the answer."""
+    """The answer of a run, why the run ended, what it cost and its record. `str(completion)` is the answer."""
 
     answer: str
     finished: bool
@@ -28,7 +28,7 @@ class Completion:
     io: dict[str, float] | None
     """What reading from storage cost: `gets`, `bytes`, `hits`, and `ms` waited. None without lazy texts."""
     seconds: float
-    """Seconds on the wall clock."""
+    """Wall-clock seconds of the run."""
     trajectory: list[dict[str, Any]]
     """The lines of the trajectory: one of metadata, then one per call of the root model."""
     trajectory_path: Path | None
@@ -69,7 +69,7 @@ class Completion:
 
     @property
     def execution_time(self) -> float:
-        """Seconds, under the name that rlms gives them."""
+        """The seconds, under the name that rlms gives them."""
         return self.seconds
 
     @property

@@ -22,7 +22,7 @@ SHAPE_ERRORS = (KeyError, ValueError, TypeError, AttributeError, RecursionError)
 
 
 def read_step(line: Mapping[str, Any]) -> Step:
-    """The turn of a line, with the fields that the loop needs to continue."""
+    """The turn that a line records, with the fields that the loop needs to continue."""
     prompt = tuple({"role": _text(item["role"]), "content": _text(item["content"])} for item in line["prompt"])
     if not prompt:
         raise TrajectoryError("the prompt is empty")
@@ -104,12 +104,12 @@ def count_turns(lines: Sequence[Mapping[str, Any]]) -> int:
 
 
 def own_turns(lines: Sequence[Mapping[str, Any]]) -> int:
-    """The number of turns in `lines`, without child runs; a forced answer is no turn."""
+    """The number of turns in `lines`, without child runs; the call for a forced answer is not a turn."""
     return sum(line.get("reason") != "max_iterations" for line in lines)
 
 
 def describe_error(exc: Exception) -> str:
-    """What is wrong with a line, in words, by one of SHAPE_ERRORS."""
+    """What one of SHAPE_ERRORS says is wrong with a line, in words."""
     return f"{exc} is missing" if isinstance(exc, KeyError) else str(exc)
 
 

@@ -21,7 +21,7 @@ _SHOWN_CHARACTERS = 1_500  # of a reply or an output; a longer one keeps its end
 
 
 class Display:
-    """Prints steps as they end and, on a terminal, a live line; unless `shown`, only what `say` is given."""
+    """Prints steps as they end and, on a terminal, a live line. Without `shown` it prints only what `say` is given."""
 
     def __init__(self, *, shown: bool) -> None:
         self._shown = shown
@@ -56,7 +56,7 @@ class Display:
             print_step(step, self._console)
 
     def say(self, text: str) -> None:
-        """Print a line of the command itself."""
+        """Print a line of the command itself, which is always shown."""
         _print(self._console, text)
 
     def _render(self) -> Any:
@@ -121,7 +121,7 @@ def _print(console: Console, text: str, style: str = "") -> None:
 
 
 def why_unfinished(completion: Completion) -> str:
-    """A sentence on why the run did not finish, and on how good its answer is."""
+    """A sentence that says why the run did not finish, and how far its answer can be trusted."""
     reason = completion.reason
     if reason == "max_iterations":
         forced = "this answer was forced after its last turn" if completion.answer else "no answer after its last turn"

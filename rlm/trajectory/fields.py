@@ -45,13 +45,13 @@ def number(value: object) -> float | None:
 
 
 def count(value: object) -> int | None:
-    """The whole part of a number from 0 and below 2**53, which a browser can hold exactly; None for anything else."""
+    """The whole part of a number from 0 to below 2**53, which a browser holds exactly; None for anything else."""
     result = number(value)
     return None if result is None or not 0 <= result < 2**53 else int(result)
 
 
 def text(value: object) -> str:
-    """`value` as text: a text as it is, an empty one for None, JSON for anything else."""
+    """`value` as text: a `str` as it is, an empty one for None, and JSON for anything else."""
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value)

@@ -1,4 +1,4 @@
-"""Read a recorded run back, to resume or replay it: its turns, and each call that was paid for."""
+"""Read a recorded run, to resume or replay it: its turns, and each call that was paid for."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ NONE_NAMED = "The model named no sources for this answer."
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A half-open range of characters of the context that code received; it lies within one document."""
+    """A range of characters [start, stop) of the context that code received, within one document."""
 
     start: int
     stop: int
@@ -44,7 +44,7 @@ class Read:
         return f"{self.document or 'line'}:{self.lines[0]}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON values."""
+        """The fields as values for JSON."""
         return asdict(self) | {"lines": None if self.lines is None else list(self.lines)}
 
     @classmethod
@@ -57,10 +57,10 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Source(Read):
-    """A range that the model named for its answer, and the text there."""
+    """A range that the model named as a source of its answer, and the text in it."""
 
     text: str
-    """The text; head and tail of a long one."""
+    """The text; of more than 1,000 characters, its head and tail."""
     generation: int | None = None
     """The generation of the context; None for a text that is not in storage."""
     sha256: str = ""
@@ -105,9 +105,9 @@ class _ClaimRefused(ValueError):
 
 
 def cite(context: object, claims: Sequence[Claim], read: Sequence[Range] | None) -> tuple[list[Source], list[str]]:
-    """Look up the sources that a model claims. Returns those that it found, and a note on each other claim. `read`: the
-    ranges that the run has read, in which quotes are searched; None for a context that does not record them. Costs 1
-    GET for each source that is not in the cache."""
+    """Look up the sources that a model claims. Returns those that were found, and a note on each other claim. `read`:
+    the ranges that the run has read, in which quotes are searched; None for a context that does not record them. Costs
+    1 GET for each source that is not in the cache."""
     parts = text_parts(context)
     if claims and not parts:
         return [], ["the context is not a text, so the sources of the answer are neither checked nor shown"]

@@ -1,4 +1,4 @@
-"""One turn of the loop, as it is printed, recorded and passed to `on_step`."""
+"""Define a turn of the loop, as it is printed, recorded and passed to `on_step`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write the record of a run as it happens: JSON lines in the shape of rlms, which its visualizer opens.
+"""Write the record of a run as it happens: JSON lines in the shape of rlms, which the visualizer of rlms opens.
 
 The file has one `metadata` line, then one `iteration` line per call of the root model. It has no lines of other types,
 since other readers take them for iterations. Calls within a turn are written at once to a second file, `NAME.partial`,
@@ -33,8 +33,8 @@ class Trajectory:
     def __init__(
         self, target: str | os.PathLike[str] | None = None, *, secrets: Callable[[], Iterable[str]] = tuple
     ) -> None:
-        """`target`: a file that ends in `.jsonl` and is replaced by each run, or a directory that gets a file per run.
-        `secrets`: called before each line; its strings are never written to the file."""
+        """`target`: a file whose name ends in `.jsonl` and which each run replaces, or a directory that gets a file per
+        run. `secrets`: called before each line; the strings that it returns are never written."""
         self.records: list[dict[str, Any]] = []  # the lines so far
         self.path: Path | None = None if target is None else _path_for(Path(target))  # None if nothing is written
         self.warning = ""  # why the file is not complete; empty if it is
@@ -55,7 +55,7 @@ class Trajectory:
         self._has_begun = True
 
     def resume(self, records: Iterable[dict[str, Any]], whole_bytes: int) -> None:
-        """Continue a file that has these lines. Cuts off what follows its first `whole_bytes`, an incomplete line."""
+        """Continue a file that has these lines. Cuts off the incomplete line after its first `whole_bytes` bytes."""
         self.records = list(records)
         self._has_begun = True
         if self.path:
@@ -98,7 +98,7 @@ class Trajectory:
         self._change(partial(_append_bytes, path, line.encode() + b"\n"))
 
     def _change(self, change: Callable[[], object]) -> None:
-        """Change a file, unless an earlier change failed, as on a full disk: after a gap, more lines are of no use."""
+        """Change a file, unless an earlier change failed, as on a full disk: lines after a gap are of no use."""
         with self._lock:
             if self.warning:
                 return
@@ -139,7 +139,7 @@ def iteration_line(step: Step, usage: Usage) -> dict[str, Any]:
 
 
 def _result(cell: Cell) -> dict[str, Any]:
-    """The record of a cell. Calls have their usage twice: rlms writes the summary, but its viewer reads the fields."""
+    """The record of a cell. Calls have their usage twice: rlms writes the summary, its visualizer reads the fields."""
     result = cell.result
     calls: list[dict[str, Any]] = []
     for call in result.calls:

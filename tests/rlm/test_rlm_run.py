@@ -44,7 +44,7 @@ def test_scripted_lm_function_gets_prompt_or_messages() -> None:
         (None, "text", TypeError, "must be a str, not NoneType"),
         (" \n", "text", ValueError, "the question is empty"),
         ("x" * 100_001, "what?", ValueError, r"100,001 characters.*12,500 tokens.*completion\(query"),
-        ("what?", "s3://bucket/text", ValueError, r"address, not a text: give Monocontext.open\('s3://bucket/text'\)"),
+        ("what?", "s3://bucket/text", ValueError, r"address, not a text: pass Monocontext.open\('s3://bucket/text'\)"),
         ("what?", __file__, ValueError, "the name of a file, not its text"),
     ],
 )
@@ -65,8 +65,8 @@ def test_a_context_may_name_what_is_no_place() -> None:
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [({"model": ScriptedLM([])}, "model must be a name.*give lm="),
-     ({"sub_model": ScriptedLM([])}, "sub_model must be a name.*give sub_lm="),
+    [({"model": ScriptedLM([])}, "model must be a name.*pass lm="),
+     ({"sub_model": ScriptedLM([])}, "sub_model must be a name.*pass sub_lm="),
      ({"lm": ScriptedLM}, r"lm must be an object with complete\(messages\), not <class"),
      ({"sub_lm": print}, r"sub_lm must be an object with complete\(messages\)"),
      ({"custom_tools": [print]}, "custom_tools must be a dict.*not list")],

@@ -158,7 +158,7 @@ SENT_BACK: dict[str, str] = {
     "repl\nprint(1\n```": "your code has no line ```repl",
     "```bash\nls\n```": "fenced as ```bash",
     '<code class="language-sh">\nls = 1\n</code>': "your code has no line ```repl",
-    "```\nx = (\n```": "is no code (line 1",
+    "```\nx = (\n```": "is not code (line 1",
     "```text\nFINAL(42)\n```": "stands in a block",
     '<tool_call>\n{"name": "search", "arguments": {"query": "two words"}}\n</tool_call>': "there are no tools",
     "```repl print(1) ```": "must begin a line",
