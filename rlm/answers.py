@@ -24,6 +24,8 @@ _NO_ANSWER = (faults.TAKEN_BACK, faults.TO_COME)  # the model itself says that i
 _FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})\w*[ \t]*$", re.MULTILINE)  # "```python", "~~~"; not "``` x = 1"
 _BEFORE_ANSWER = re.compile(r"[ \t]+(?=(?:FINAL|FINAL_VAR|SUBMIT)\([^\n]*\)[*_`. \t]*$)", re.MULTILINE)
 """The space before an answer that ends its line: in "So it is FINAL(3).", but not in "FINAL(3) is it"."""
+_GIVE_VARIABLE = "FINAL({0}) if {0!r} in globals() else FINAL_VAR({0!r})"
+"""Gives a variable as the answer: FINAL its value as it is; FINAL_VAR explains that there is no such variable."""
 
 
 class WrittenAnswer(NamedTuple):
@@ -41,17 +43,16 @@ class WrittenAnswers:
     runner: Runner  # has the variables that an answer may name
     tools: Collection[str]  # the names of the custom tools
 
-    def resolve(self, final: TextFinal, messages: Sequence[Message], is_alone: bool) -> WrittenAnswer:
+    def resolve(self, final: TextFinal, messages: Sequence[Message], *, is_alone: bool) -> WrittenAnswer:
         """The answer that `final` gives, or the value of the variable that it names; else a notice for the model.
         `messages`: the conversation before the reply. `is_alone`: whether nothing beside `final` may change it."""
         replies = (message["content"] for message in messages if message["role"] == "assistant")
         known_names = {*self.runner.run("").variables, *assigned_names(replies), *self.tools, "context", "answer"}
-        if fault := faults.explain_final(final, known_names, is_alone, _shown_output(messages)):
+        if fault := faults.explain_final(final, known_names, is_alone=is_alone, seen=_shown_output(messages)):
             return WrittenAnswer(None, f"Answer refused: {fault}")
         name = final.variable
-        # FINAL gives the value of a variable as it is; only FINAL_VAR explains that there is no such variable.
         if name and (final.is_name or name in known_names):
-            result = self.runner.run(f"FINAL({name}) if {name!r} in globals() else FINAL_VAR({name!r})")
+            result = self.runner.run(_GIVE_VARIABLE.format(name))
             return WrittenAnswer(result.final_answer, None if result.final_answer else result.stderr.strip())
         try:
             check_written_answer(final.text)
@@ -59,7 +60,7 @@ class WrittenAnswers:
             return WrittenAnswer(None, f"Answer refused: {exc}")
         return WrittenAnswer(final.text, None)
 
-    def find_forced(self, parsed: ParsedReply, step: Step, has_raised: bool) -> str | None:
+    def find_forced(self, parsed: ParsedReply, step: Step, *, has_raised: bool) -> str | None:
         """The answer in the reply to the last call, else the reply's words; None if there are none.
         `has_raised`: whether the code of the reply raised."""
         if parsed.fault in _NO_ANSWER:
@@ -70,7 +71,7 @@ class WrittenAnswers:
                 continue
             is_alone = not has_raised and final.stands_alone(reading.own_text, step.reply.thinking)
             may_be_code = is_alone and not parsed.fault
-            answer = self.resolve(final, step.prompt, is_alone).answer
+            answer = self.resolve(final, step.prompt, is_alone=is_alone).answer
             if answer is None and may_be_code:
                 answer = self._evaluate(final)
             answer = answer or _words_around(final, reading.own_text)

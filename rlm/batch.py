@@ -103,7 +103,7 @@ def answer_question(rlm: RLM, context: object, question: str, path: Path, budget
         except RLMError as exc:
             row, usage = {"answer": None, "error": str(exc)}, Usage()
             with suppress(TrajectoryError):  # the run failed before its first call
-                Recording.load(path)[0].count_into(usage)
+                Recording.load(path).count_into(usage)
             if not isinstance(exc, LLMError):  # it would end in the same way if it continued
                 path.unlink(missing_ok=True)
     spent = {"calls": usage.calls, "tokens": usage.tokens, "dollars": usage.known_dollars}

@@ -68,8 +68,8 @@ class _Question:
 
     text: str
     turns_before: int  # the turns of earlier questions of the session
-    turns: int  # its turns so far
-    previous: Step | None  # the last of them
+    turns: int  # the turns of this question so far
+    previous: Step | None  # the last of them; None before the first
     has_refused_unseen: bool  # whether an answer was refused because no code had run, which happens once
     empty_replies: int = 0
 
@@ -88,14 +88,13 @@ class Loop:
         self._answers = WrittenAnswers(runner, setup.tools)
         self._hint: Callable[[str], object] | None = getattr(context, "hint", None) if meter.texts else None
         self.window = prompts.ModelWindow(setup.window_tokens)  # of the root; each reply refines its estimates
+        self.messages: list[Message] = []  # the conversation so far; empty before the first question
         self.has_run = False  # whether code of the model has run in this namespace
 
-    def run(
-        self, query: str, messages: list[Message], turns_before: int = 0, earlier: Sequence[Step] = ()
-    ) -> Iterator[Step]:
-        """Run turns until one ends the question, and yield each. The last step has the answer and the reason.
-        `messages`: the conversation so far; each turn adds to it. `turns_before`: the number of turns of earlier
-        questions. `earlier`: the turns of this question that have run already. Raises LLMError when the root fails."""
+    def run(self, query: str, turns_before: int = 0, earlier: Sequence[Step] = ()) -> Iterator[Step]:
+        """Run turns until one ends the question, which is in `messages`, and yield each. The last step has the
+        answer and the reason. `turns_before`: the number of turns of earlier questions. `earlier`: the turns of this
+        question that have run already. Raises LLMError when the root fails."""
         question = _Question(
             query, turns_before, turns=len(earlier), previous=earlier[-1] if earlier else None,
             has_refused_unseen=any(step.refusal == "unseen" for step in earlier),
@@ -103,13 +102,13 @@ class Loop:
         while True:
             previous = question.previous
             try:
-                step = self._take_turn(question, messages)
+                step = self._take_turn(question)
             except ScriptExhausted:
                 if previous is None or previous.refusal != "unseen":
                     raise
                 step = self._accept_refused(previous)  # a script or a replay ends with an answer that was refused once
             yield step
-            messages[:] = prompts.messages_after(step, self.window)
+            self.messages = prompts.messages_after(step, self.window)
             question.turns, question.previous = question.turns + 1, step
             question.has_refused_unseen = question.has_refused_unseen or step.refusal == "unseen"
             if step.reason in (None, "repetition") and not step.reply.text.strip() and not step.reply.cut:
@@ -119,9 +118,9 @@ class Loop:
         if question.empty_replies:
             self._gateway.note(f"{question.empty_replies} of {question.turns} replies of the root model were empty")
 
-    def _take_turn(self, question: _Question, messages: Sequence[Message]) -> Step:
+    def _take_turn(self, question: _Question) -> Step:
         """Take the next turn of a question: ask the root, and run its code or take its answer. With no turn left, the
-        root must answer. `messages`: the conversation so far."""
+        root must answer."""
         remaining = self._gateway.take_turn()
         if remaining == 0:
             opening = notices.FORCED.format(turns=question.turns)
@@ -131,7 +130,7 @@ class Loop:
                 to_read=self._has_text, has_run=self.has_run,
                 again=question.previous is not None and question.previous.repeats > 0,
             )  # fmt: skip
-        step = self._ask(question.turns_before + question.turns + 1, prompts.with_opening(messages, opening))
+        step = self._ask(question.turns_before + question.turns + 1, prompts.with_opening(self.messages, opening))
         step = self._handle_reply(step, question, remaining)
         return replace(step, seconds=self._gateway.elapsed() - step.start_seconds)
 
@@ -214,7 +213,7 @@ class Loop:
             if cells:
                 step = self._take_cells(step, parsed, cells)
             else:
-                step = self._take_words(step, parsed, remaining != 1 and not question.has_refused_unseen)
+                step = self._take_words(step, parsed, may_refuse=remaining != 1 and not question.has_refused_unseen)
             if step.final_answer is None:
                 step = self._add_notices(step, has_invented_turn=has_invented_turn)
             repeats = count_repeats(previous, step) if previous else 0
@@ -226,7 +225,8 @@ class Loop:
 
     def _take_cells(self, step: Step, parsed: ParsedReply, cells: Sequence[Cell]) -> Step:
         """The step with its cells, and with the answer that the last of them gave."""
-        last, final, answer = cells[-1].result, parsed.final, cells[-1].result.final_answer
+        last, final = cells[-1].result, parsed.final
+        answer = last.final_answer
         skipped = len(parsed.blocks) - len(cells)
         notice = notices.SKIPPED.format(skipped) if last.raised and skipped else None
         # The reply `FINAL(Paris)` was run as code and raised NameError: its words are the answer.
@@ -236,7 +236,7 @@ class Loop:
         reason = None if answer is None else "answer"
         return replace(step, cells=tuple(cells), final_answer=answer, notice=notice, reason=reason, claims=last.claims)
 
-    def _take_words(self, step: Step, parsed: ParsedReply, may_refuse: bool) -> Step:
+    def _take_words(self, step: Step, parsed: ParsedReply, *, may_refuse: bool) -> Step:
         """The step with the answer that a reply without code gives in words, or with a notice for the model.
         `may_refuse`: whether to refuse the answer if the model has not looked at the context."""
         final = parsed.final
@@ -245,7 +245,7 @@ class Loop:
             notice = notices.ONLY_THINKING if has_only_thought else parsed.fault or notices.NO_CODE
             return replace(step, notice=notice, refusal="to come" if parsed.fault == faults.TO_COME else "")
         is_alone = final.stands_alone(parsed.own_text, step.reply.thinking)
-        written = self._answers.resolve(final, step.prompt, is_alone)
+        written = self._answers.resolve(final, step.prompt, is_alone=is_alone)
         is_unseen = self._has_text and not self.has_run
         if may_refuse and is_unseen and written.answer is not None and self._gateway.spent is None:
             return replace(step, notice=notices.UNSEEN, refusal="unseen")
@@ -257,7 +257,7 @@ class Loop:
         notice = step.notice
         if has_invented_turn:
             notice = f"{notice}\n\n{notices.INVENTED}" if notice else notices.INVENTED
-        notice = notices.notice_of(step.reply, notice, step.cells)
+        notice = notices.combine_notices(step.reply, step.cells, notice)
         return replace(step, notice=notice, reason=self._gateway.spent, claims=())
 
     def _take_forced_answer(self, step: Step, parsed: ParsedReply) -> Step:
@@ -266,7 +266,7 @@ class Loop:
         answer = cells[-1].result.final_answer if cells else None
         if answer is None:
             has_raised = bool(cells) and cells[-1].result.raised
-            answer = self._answers.find_forced(parsed, step, has_raised)
+            answer = self._answers.find_forced(parsed, step, has_raised=has_raised)
         if step.reply.cut:
             self._gateway.note("the forced answer was cut by the limit of tokens")
         return replace(step, cells=tuple(cells), final_answer=answer, reason="max_iterations")
@@ -296,7 +296,10 @@ class Loop:
                 if block.cut:
                     result = replace(result, stdout=result.stdout + notices.CUT_AND_RUN)
             waited = self._subcalls.waited.seconds - waited_before
-            cells.append(Cell(block.code, result, reads.cost, reads.ranges, started, waited, reads.ahead, reads.handed))
+            cells.append(Cell(
+                block.code, result, io=reads.cost, ranges=reads.ranges, start_seconds=started, calls_seconds=waited,
+                ahead=reads.ahead, handed=reads.handed,
+            ))  # fmt: skip
             if result.final_answer is not None or result.raised or self._gateway.spent:
                 break
         return cells

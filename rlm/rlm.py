@@ -27,7 +27,7 @@ from rlm.runners.tools import describe_tools
 from rlm.session import Session
 from rlm.trajectory.completion import Completion
 from rlm.trajectory.display import print_step
-from rlm.trajectory.recording import Recording
+from rlm.trajectory.recording import load_resumable
 from rlm.trajectory.step import Step
 
 _MODEL = "gpt-5"
@@ -38,13 +38,6 @@ _WINDOW_TOKENS = 128_000  # the smallest window of today's root models, unless t
 READ_ALL = "Please read through the context and answer any queries or respond to any instructions contained within it."
 """The default question, as in rlm-minimal and rlms."""
 
-_REQUIRED_FIELDS: Mapping[str, Any] = {  # of a resumable run's metadata, with their types; `a.b` is the field b of a
-    "query": str, "context": dict, "context.length": int | None, "context.type": str, "budget": dict, "max_depth": int,
-    "environment_type": str, "environment_kwargs.cell_timeout": float | int | None,
-    "environment_kwargs.output_limit": int, "backend": str, "backend_kwargs.model_name": str, "sub_model": str | None,
-    "sub_backend": str | None, "sub_base_url": str | None, "sampling": dict | None, "sub_sampling": dict | None,
-    "models": list | None, "source": str | None,
-}  # fmt: skip
 _NOT_GIVEN: Any = object()  # unlike None, which is a context too
 
 
@@ -205,12 +198,13 @@ class RLM:
                 raise InvalidArgument("a persistent RLM takes budget= and trajectory= in RLM(...), not in a call")
             return self._session(context).ask(query)
         setup = replace(self._setup, budget=budget or self._setup.budget)
-        has_begun = trajectory and os.path.isfile(trajectory) and b"\n" in Path(trajectory).read_bytes()
-        recording, whole_bytes = load_run(trajectory) if trajectory and has_begun else (None, 0)
-        if recording and recording.metadata.get("query") != query:
-            raise TrajectoryError(f"{trajectory} records the run of another question: give another path")
+        recording = None
+        if trajectory and os.path.isfile(trajectory) and b"\n" in Path(trajectory).read_bytes():
+            recording = load_resumable(trajectory)
+            if recording.metadata["query"] != query:
+                raise TrajectoryError(f"{trajectory} records the run of another question: give another path")
         with closing(Session(setup, context, path=trajectory)) as session:
-            return session.resume(recording, whole_bytes) if recording else session.ask(query)
+            return session.resume(recording) if recording else session.ask(query)
 
     async def acompletion(self, query: str, context: object = None) -> Completion:
         """Answer as `completion` does, without blocking the event loop. The run has a thread of its own, which calls
@@ -247,7 +241,7 @@ class RLM:
         paid twice. Only child runs over an object, or a derived lazy text such as `text.lower()`, run anew. Contexts of
         at most 100,000 characters of plain data are in the trajectory; pass any other again. Raises TrajectoryError.
         """
-        recording, whole_bytes = load_run(path)
+        recording = load_resumable(path)
         metadata = recording.metadata
         if context is _NOT_GIVEN:
             recorded = metadata["context"]
@@ -257,12 +251,12 @@ class RLM:
                 raise TrajectoryError(f"{described}, is missing: pass it as `context`")
             context = metadata.get("context_value")
         with Session(self._setup, context, path=path) as session:
-            return session.resume(recording, whole_bytes)
+            return session.resume(recording)
 
     @classmethod
     def resume_run(cls, path: str | os.PathLike[str], context: object = _NOT_GIVEN, **options: Any) -> Completion:
         """Resume a run with its recorded models and limits. `options`: keywords of RLM that override them."""
-        metadata = load_run(path)[0].metadata
+        metadata = load_resumable(path).metadata
         if "sub_model" in options:
             options.setdefault("sub_lm", None)
         with cls(**recorded_options(metadata) | options) as rlm:
@@ -349,38 +343,17 @@ def recorded_options(metadata: Mapping[str, Any]) -> dict[str, Any]:
         "runner": metadata["environment_type"], "cell_timeout": metadata["environment_kwargs"].get("cell_timeout"),
         "output_limit": metadata["environment_kwargs"]["output_limit"], "models": metadata.get("models"),
     }  # fmt: skip
-    if backends.is_known(backend := metadata["backend"]):
-        named, sub_backend = metadata["backend_kwargs"], metadata.get("sub_backend")
-        options |= {
-            "model": f"{backend}:{named['model_name']}",
-            "sub_model": f"{sub_backend}:{metadata['sub_model']}" if sub_backend else metadata.get("sub_model"),
-            "base_url": named.get("base_url"),
-            "sampling": metadata.get("sampling"),
-            "sub_sampling": metadata.get("sub_sampling"),
-        }
-        if (url := metadata.get("sub_base_url")) and sub_backend and backends.is_known(sub_backend):
-            # RLM has no keyword for the endpoint of a second provider
-            options |= {"sub_model": None, "sub_lm": backends.make_lm(sub_backend, metadata["sub_model"], base_url=url)}
+    backend, sub_backend = metadata["backend"], metadata.get("sub_backend")
+    if not backends.is_known(backend):  # the run had an object, whose class is recorded
+        return options
+    root, sub_model = metadata["backend_kwargs"], metadata.get("sub_model")
+    options |= {
+        "model": f"{backend}:{root['model_name']}", "base_url": root.get("base_url"),
+        "sub_model": f"{sub_backend}:{sub_model}" if sub_backend else sub_model,
+        "sampling": metadata.get("sampling"), "sub_sampling": metadata.get("sub_sampling"),
+    }  # fmt: skip
+    sub_base_url = metadata.get("sub_base_url")
+    if sub_base_url and sub_backend and backends.is_known(sub_backend):
+        # RLM has no keyword for the endpoint of a second provider.
+        options |= {"sub_model": None, "sub_lm": backends.make_lm(sub_backend, str(sub_model), base_url=sub_base_url)}
     return options
-
-
-def load_run(path: str | os.PathLike[str]) -> tuple[Recording, int]:
-    """The recording of a run that can be resumed, and the length of the complete lines of its file in bytes. Raises
-    TrajectoryError, also for a file that another program wrote."""
-    recording, whole_bytes = Recording.load(path)
-    fields = dict(recording.metadata)
-    for name in ("context", "environment_kwargs", "backend_kwargs"):
-        if isinstance(inner := fields.get(name), dict):
-            fields |= {f"{name}.{key}": value for key, value in inner.items()}
-    for name, type_ in _REQUIRED_FIELDS.items():
-        if not isinstance(fields.get(name), type_):
-            reason = f"its metadata has no valid field {name!r}, as if another program had written it"
-            raise TrajectoryError(f"{path} cannot be resumed: {reason}")
-    try:
-        Budget(**fields["budget"])
-        if fields["max_depth"] < 1:
-            raise ValueError(f"max_depth must be at least 1, not {fields['max_depth']}")
-        recording.check_turns()
-    except (TypeError, ValueError) as exc:
-        raise TrajectoryError(f"{path} cannot be resumed: {exc}") from None
-    return recording, whole_bytes

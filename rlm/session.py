@@ -20,7 +20,6 @@ from rlm.context.description import check_context, describe
 from rlm.context.lazy import Cost, ReadMeter, cost_between, lazy_texts
 from rlm.errors import BudgetSpent, ChannelAbuse, InvalidArgument, LLMError, TrajectoryError
 from rlm.loop import Loop, Setup
-from rlm.models.lm import Message
 from rlm.prompts import messages as prompts
 from rlm.prompts import notices
 from rlm.prompts.system import opening_messages, system_prompt
@@ -86,7 +85,6 @@ class Session:
             self._description, prompt_characters=setup.prompt_characters, output_limit=setup.output_limit,
             children=may_spawn, tools=tool_lines,
         )  # fmt: skip
-        self._messages: list[Message] = []  # the conversation so far; empty before the first question
         self._turns = 0  # the turns of all questions so far
         self._was_interrupted = False  # whether the last question ended with an exception
         self._is_closed = False
@@ -138,13 +136,13 @@ class Session:
                 raise InvalidArgument("this session is closed: begin a new one")
             if cancelled and cancelled.is_set():
                 raise BudgetSpent("the question was cancelled", reason="cancelled")
-            is_follow_up = bool(self._messages)
+            is_follow_up = bool(self._loop.messages)
             if is_follow_up:
                 lost = self._runner.run(prompts.CLEAR_DRAFT_CODE).stderr
-                self._messages.append(prompts.next_question(query, broken_off=self._was_interrupted, lost=lost))
+                self._loop.messages.append(prompts.next_question(query, broken_off=self._was_interrupted, lost=lost))
                 self._trajectory.reopen()
             else:
-                self._messages = opening_messages(query, self._description, self._system_prompt)
+                self._loop.messages = opening_messages(query, self._description, self._system_prompt)
                 self._trajectory.begin(self._metadata(query))
             return self._run_turns(query, is_follow_up=is_follow_up)
 
@@ -154,20 +152,20 @@ class Session:
         if self._cancelled is cancelled:
             self.gateway.stop("cancelled")
 
-    def resume(self, recording: Recording, whole_bytes: int) -> Completion:
+    def resume(self, recording: Recording) -> Completion:
         """Continue a run that was interrupted, or that ended at a limit which is higher now, without paying recorded
         calls again. For a run that ended otherwise, return its completion.
 
-        `whole_bytes`: the length of the complete lines in the trajectory's file. Raises TrajectoryError for a context
-        of another length than the recorded one, and LLMError when the root model fails.
+        Raises TrajectoryError for a context of another length than the recorded one, and LLMError when the root model
+        fails.
         """
         with self._lock:
             recorded_length, length = recording.metadata["context"].get("length"), self._description.length
             if recorded_length != length:
                 recorded = f"the trajectory was recorded over a context of length {recorded_length}"
                 raise TrajectoryError(f"{recorded}, and this one has length {length}: pass the same context")
-            self._trajectory.resume([recording.metadata, *recording.iterations], whole_bytes)
-            recording.reopen(self._setup.budget)
+            self._trajectory.resume([recording.metadata, *recording.iterations])
+            recording.reopen_if_allowed(self._setup.budget)
             usage = Usage(self._setup.prices)
             has_ended = bool(recording.iterations) and not recording.open_lines
             if has_ended:
@@ -179,12 +177,12 @@ class Session:
             self.gateway.renew(usage, turns=recording.turns, seconds=recording.seconds)
             query = str(recording.metadata["query"])
             if not recording.iterations:
-                self._messages = opening_messages(query, self._description, self._system_prompt)
+                self._loop.messages = opening_messages(query, self._description, self._system_prompt)
                 return self._run_turns(query)
             steps = recording.steps()
             self._run_again(steps)
             self._turns = len(steps) - len(recording.open_lines)
-            self._messages = prompts.messages_after(steps[-1], self._loop.window)
+            self._loop.messages = prompts.messages_after(steps[-1], self._loop.window)
             query = str(recording.open_lines[0].get("question", query))
             return self._run_turns(query, steps[self._turns :])
 
@@ -200,10 +198,7 @@ class Session:
         confinement = getattr(self._runner, "confinement", None)
         if confinement is not None:
             metadata["environment_kwargs"] = {**metadata["environment_kwargs"], "confinement": confinement}
-        if not isinstance(context, str):
-            copy = _copy_if_small(context)
-        else:
-            copy = str(context) if len(context) <= _COPIED_CHARACTERS else None
+        copy = _copy_if_small(context)
         if copy is not None:
             metadata["context_value"] = copy
         return metadata
@@ -230,7 +225,7 @@ class Session:
         cost_before = self._meter.cost() if self._meter.texts else None
         self._was_interrupted = True
         try:
-            for step in self._loop.run(query, self._messages, turns_before, earlier):
+            for step in self._loop.run(query, turns_before, earlier):
                 question = query if is_follow_up and not steps else None
                 steps.append(step)
                 has_sources = step.reason is not None and self._is_top and (step.claims or self._meter.texts)
@@ -308,7 +303,9 @@ def _failure_of(child: Completion) -> LLMError | None:
 
 
 def _copy_if_small(context: object) -> object:
-    """A copy of a list or dict that JSON holds exactly, in at most 100,000 characters; None for anything else."""
+    """A copy of a str, or of a list or dict that JSON holds exactly, of at most 100,000 characters; else None."""
+    if isinstance(context, str):
+        return str(context) if len(context) <= _COPIED_CHARACTERS else None
     if not isinstance(context, (list, dict)) or len(context) > 1_000:
         return None
     items = context.values() if isinstance(context, dict) else context

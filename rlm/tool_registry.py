@@ -12,46 +12,45 @@ class ToolProtocol(Protocol):
     @property
     def protocol_name(self) -> str:
         """The name of the set, such as `memory`."""
-        ...
 
     def list_tools(self) -> list[dict[str, Any]]:
         """The description of each tool: `name`, `description`, `parameters`."""
-        ...
 
     def execute(self, parameters: Mapping[str, Any], *, tool: str) -> dict[str, Any]:
         """Call a tool. Returns `success`, `output`, `error` and `metadata`. Raises `ValueError` or `LookupError`."""
-        ...
 
 
 class ToolRegistry:
     """Finds and calls tools by name. One registry may serve many agents, from many threads."""
 
-    def __init__(self, *tools: ToolProtocol) -> None:
-        """`tools`: the sets of tools. Raises `ValueError` if two tools have the same name."""
-        self._tools: dict[str, tuple[ToolProtocol, dict[str, Any]]] = {}
-        for protocol in tools:
-            for metadata in protocol.list_tools():
-                if metadata["name"] in self._tools:
-                    raise ValueError(f"two tools are named {metadata['name']!r}: leave one out")
-                self._tools[metadata["name"]] = protocol, metadata
+    def __init__(self, *tool_sets: ToolProtocol) -> None:
+        """Raises `ValueError` if two tools have the same name."""
+        self._sets: dict[str, ToolProtocol] = {}  # name of a tool -> its set
+        self._metadata: dict[str, dict[str, Any]] = {}  # name of a tool -> its description
+        for tool_set in tool_sets:
+            for metadata in tool_set.list_tools():
+                name = metadata["name"]
+                if name in self._sets:
+                    raise ValueError(f"two tools are named {name!r}: leave one out")
+                self._sets[name], self._metadata[name] = tool_set, metadata
 
     def list_tools(self) -> list[dict[str, Any]]:
         """The descriptions of all tools."""
-        return [metadata for _, metadata in self._tools.values()]
+        return list(self._metadata.values())
 
     def get_tool_metadata(self, name: str) -> dict[str, Any]:
         """The description of a tool. Raises `LookupError` for an unknown tool."""
-        return self._find(name)[1]
+        return self._metadata[self._checked(name)]
 
     def protocol_name(self, name: str) -> str:
         """The name of the set to which a tool belongs. Raises `LookupError` for an unknown tool."""
-        return self._find(name)[0].protocol_name
+        return self._sets[self._checked(name)].protocol_name
 
     def execute_tool(self, name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Call a tool: see `ToolProtocol.execute`. Raises `LookupError` for an unknown tool, and the tool's errors."""
-        return self._find(name)[0].execute(parameters, tool=name)
+        return self._sets[self._checked(name)].execute(parameters, tool=name)
 
-    def _find(self, name: str) -> tuple[ToolProtocol, dict[str, Any]]:
-        if name not in self._tools:
-            raise LookupError(f"no tool {name!r}: choose from {', '.join(map(repr, self._tools)) or 'none'}")
-        return self._tools[name]
+    def _checked(self, name: str) -> str:
+        if name not in self._sets:
+            raise LookupError(f"no tool {name!r}; the tools are: {', '.join(map(repr, self._sets)) or 'none'}")
+        return name

@@ -22,12 +22,12 @@ from rlm.calls.backoff import PATIENCE_SECONDS, Backoff
 from rlm.calls.budget import Budget, describe_end
 from rlm.calls.records import ChildRun
 from rlm.calls.sub_cache import SubCache
-from rlm.calls.usage import ModelUsage, Usage, cost_of, find_price
+from rlm.calls.usage import ModelUsage, Usage, cost_of, find_price, with_counted_usage
 from rlm.context.excerpt import VOLATILE, make_printable
 from rlm.errors import BudgetSpent, LLMError
 from rlm.models import lm as replies
 from rlm.models.endpoint_errors import one_line
-from rlm.models.lm import LM, Message, Reply, call_key, reply_fields
+from rlm.models.lm import LM, Message, OnDelta, Reply, call_key, reply_fields
 from rlm.models.log import INFO, WARNING, log
 from rlm.models.thinking import split_thinking
 
@@ -36,12 +36,12 @@ Journal = Callable[[dict[str, Any]], object]  # records a call, as a line of `NA
 
 
 class PaidReplies(Protocol):
-    """Replies that an earlier process paid for: a `Recording` of `rlm.trajectory.recording`."""
+    """Replies that an earlier process paid for, as a `Recording` of `rlm.trajectory.recording` has them."""
 
-    def take(self, key: str) -> Reply | None:
+    def take_reply(self, key: str) -> Reply | None:
         """The next reply to a call with this key, returned once; None if none is left. Raises LLMError if it failed."""
 
-    def take_turn(self, turn: int) -> Reply | None:
+    def root_reply(self, turn: int) -> Reply | None:
         """The reply of the root in this turn; None if there is none."""
 
     def take_child(self, key: str) -> ChildRun | None:
@@ -57,7 +57,7 @@ class _Call:
     model: str | None
     name: str  # the name of the model, for records
     key: str  # a hash of name and messages; empty if nothing is recorded or cached
-    on_delta: Callable[[str], object] | None
+    on_delta: OnDelta
     turn: int | None
     order: int | None
     must_be_whole: bool
@@ -151,9 +151,8 @@ class Gateway:
             return range(self._calls_numbered - count, self._calls_numbered)
 
     def ask(
-        self, lm: LM, messages: list[Message], *, model: str | None = None,
-        on_delta: Callable[[str], object] | None = None, turn: int | None = None, order: int | None = None,
-        must_be_whole: bool = False,
+        self, lm: LM, messages: list[Message], *, model: str | None = None, on_delta: OnDelta = None,
+        turn: int | None = None, order: int | None = None, must_be_whole: bool = False,
     ) -> Reply:  # fmt: skip
         """Make one call, unless the recording or the cache has its reply. Only calls without `on_delta` are cached.
 
@@ -171,8 +170,10 @@ class Gateway:
                 message["content"] = make_printable(message["content"], terminal=False)
         name = model or getattr(lm, "model", None) or "unknown"
         key = _key_of(name, messages) if self.paid or self._cache or self.journal else ""
-        if self.paid and (reply := self.paid.take(key) if turn is None else self.paid.take_turn(turn)):
-            return reply
+        if self.paid:
+            paid_reply = self.paid.take_reply(key) if turn is None else self.paid.root_reply(turn)
+            if paid_reply:
+                return paid_reply
         cache = self._cache if on_delta is None else None
         sampling = getattr(lm, "sampling", None)  # an answer of another run is valid only with the same options
         cache_key = call_key(f"{name} {sampling}", messages) if sampling else key
@@ -245,10 +246,10 @@ class Gateway:
                 self.note(note)
             text, thought = split_thinking(reply.text)  # the model does not get its thinking back
             reply = replace(reply, text=text, thinking="\n\n".join(filter(None, (reply.thinking, thought))))
-            reply = paid = replies.with_counted_usage(reply, messages)
+            reply = paid = with_counted_usage(reply, messages)
         except LLMError as exc:
             if exc.reply is not None:  # a reply that is not an answer was paid for too
-                paid = exc.reply = replies.with_counted_usage(exc.reply, messages)
+                paid = exc.reply = with_counted_usage(exc.reply, messages)
             raise
         except Exception as exc:
             if exc is listener.raised:

@@ -19,7 +19,7 @@ from rlm.calls.waiting import WaitClock, run_side_by_side
 from rlm.context.excerpt import shorten
 from rlm.context.lazy import is_lazy, is_text, thinking
 from rlm.errors import BudgetSpent, LLMError, PromptTooLong
-from rlm.models.lm import LM, Message, Reply, call_key, reply_fields
+from rlm.models.lm import LM, Reply, call_key, reply_fields
 
 CALLS_AT_ONCE = 16  # of one batch; the figure of rlms
 CHILDREN_AT_ONCE = 4  # child runs of one batch; the figure of rlms
@@ -114,29 +114,24 @@ class SubCalls:
         recorded_name = name or getattr(self._lm, "model", None) or "unknown"
         messages = [{"role": "user", "content": prompt}]
         started = self.gateway.elapsed()
-        result = self._try_model(messages, name, order)
-        error, paid = (result, result.reply) if isinstance(result, LLMError) else (None, result)
-        if isinstance(error, PromptTooLong):
-            self._explain_too_long(error, len(prompt))
+        error: LLMError | None = None
+        paid: Reply | None
+        try:
+            paid = self.gateway.ask(self._lm, messages, model=name, order=order, must_be_whole=True)
+        except LLMError as exc:  # also for a reply that is cut or empty, which may have been paid for
+            error, paid = exc, exc.reply
+            if isinstance(exc, PromptTooLong):
+                self._explain_too_long(exc, len(prompt))
         cost = cost_of(paid, self.gateway.usage.prices) if paid else None
         reply = paid or Reply("", 0, 0, recorded_name)
         sent = messages[0]["content"]  # cleaned by the gateway
-        key, seconds = call_key(recorded_name, messages), self.gateway.elapsed() - started
-        self._record(SubCall(sent, reply, cost, started, seconds, key, order, str(error) if error else None))
+        self._record(SubCall(
+            sent, reply, dollars=cost, start_seconds=started, execution_seconds=self.gateway.elapsed() - started,
+            key=call_key(recorded_name, messages), order=order, error=str(error) if error else None,
+        ))  # fmt: skip
         if error:
-            raise error from error.__cause__
+            raise error
         return reply.text
-
-    def _try_model(self, messages: list[Message], name: str | None, order: int) -> Reply | LLMError:
-        """The reply, or the error of a call that failed. A cut or empty reply is a failed call."""
-        try:
-            return self.gateway.ask(self._lm, messages, model=name, order=order, must_be_whole=True)
-        except LLMError as exc:
-            return exc
-        except Exception as exc:
-            error = LLMError(f"{type(exc).__name__}: {exc}")
-            error.__cause__ = exc
-            return error
 
     def _explain_too_long(self, error: PromptTooLong, characters: int) -> None:
         """Add to the error about how many characters fit: by the endpoint's counts less a tenth, else half of them."""

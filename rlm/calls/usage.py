@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from rlm.models.lm import Reply, is_amount
+from rlm.models.lm import Message, Reply, TokenDetails, sum_tokens
 
 Price = tuple[float, float] | tuple[float, float, float] | tuple[float, float, float, float]
 """Dollars per million tokens: input, output, input read from a cache, input written to a cache. The last two default to
@@ -20,8 +20,14 @@ the price of other input."""
 
 Prices = Mapping[str, Price]  # model -> price
 
+_MOST_DOLLARS = 1e12  # the most of one call; a larger report is invalid
 _TIER_KINDS = ("service_tier", "speed", "processing")  # what the table calls the tier of a provider
 _VERSION = re.compile(r"-(\d{4}-\d\d-\d\d|\d{8}|latest)$")  # the end of "gpt-5-2025-08-07", not of "gpt-5-mini"
+
+
+def is_amount(value: object) -> bool:
+    """Whether a value is a valid amount of dollars."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _MOST_DOLLARS
 
 
 def check_prices(prices: Prices) -> Prices:
@@ -96,6 +102,23 @@ def list_prices() -> Prices:
         if None not in per_million:
             result[model.id] = (float(per_million[0]), float(per_million[1]))
     return result
+
+
+def with_counted_usage(reply: Reply, messages: Sequence[Message]) -> Reply:
+    """The reply with usage that a budget can count, whatever the endpoint or the `LM` reported. Unknown tokens are
+    counted as the bytes of the text, an upper bound: English has about a quarter as many tokens. Invalid dollars become
+    unknown."""
+    input_tokens, output_tokens = sum_tokens(reply.input_tokens), sum_tokens(reply.output_tokens)
+    is_empty_reply = reply.output_tokens == 0 and not reply.text
+    estimated = reply.estimated or not input_tokens or not (output_tokens or is_empty_reply)
+    if not input_tokens:
+        input_tokens = len("".join([message["content"] for message in messages]).encode("utf-8", "surrogatepass"))
+    return replace(
+        reply, input_tokens=input_tokens, estimated=estimated,
+        output_tokens=output_tokens or len((reply.text + reply.thinking).encode("utf-8", "surrogatepass")),
+        dollars=None if reply.dollars is None or not is_amount(reply.dollars) else reply.dollars,
+        details=TokenDetails(endpoint=reply.details.endpoint) if estimated else reply.details,
+    )  # fmt: skip
 
 
 OWN_COUNTS = ("estimated_calls", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")

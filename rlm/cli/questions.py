@@ -23,9 +23,10 @@ from rlm.cli.context_argument import LOCAL_SESSIONS, UsageError, named_texts, na
 from rlm.cli.resuming import absolute_location, recorded_location, resumed_options
 from rlm.context.excerpt import make_printable
 from rlm.errors import LLMError
-from rlm.rlm import RLM, load_run
+from rlm.rlm import RLM
 from rlm.trajectory.completion import Completion
 from rlm.trajectory.display import Display, print_summary, why_unfinished
+from rlm.trajectory.recording import load_resumable
 from rlm.trajectory.source import format_sources
 from rlm.view import page
 from rlm.view.feed import RowFeed
@@ -56,7 +57,7 @@ def run(
     display = Display(shown=shared.shows_steps())
     options = {**limits, "trajectory": trajectory, "on_step": display.step, "on_delta": display.delta}
     if resume:
-        metadata = load_run(resume)[0].metadata
+        metadata = load_resumable(resume).metadata
         context = context or recorded_location(metadata, Path(resume))
         options |= resumed_options(metadata, click.get_current_context(), model_options, limits)
     elif context is None or question is None:

@@ -7,7 +7,7 @@ dicts and lists with lazy texts in them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -44,12 +44,13 @@ def lazy_texts(value: object) -> Iterator[LazyContext]:
             remaining += reversed([*(item.values() if isinstance(item, dict) else item)])
 
 
-def thinking(texts: Iterable[LazyContext]) -> AbstractContextManager[object]:
-    """Let texts read ahead while a run waits for a model. Returns a context manager that ends this when it is left."""
-    stack = ExitStack()
-    for text in texts:
-        stack.enter_context(text.thinking())
-    return stack
+@contextmanager
+def thinking(texts: Iterable[LazyContext]) -> Iterator[None]:
+    """Let texts read ahead inside the block, in which a run waits for a model."""
+    with ExitStack() as stack:
+        for text in texts:
+            stack.enter_context(text.thinking())
+        yield
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from rlm.models.endpoint_errors import CallTarget, get, one_line
 from rlm.models.lm import Message, Reply, ReportedUsage, read_details, sum_tokens
 from rlm.models.message_content import read_parts
 from rlm.models.refused_fields import FieldFilter
-from rlm.models.reply_builder import ReplyBuilder, raise_failure
+from rlm.models.reply_builder import ReplyBuilder, raise_if_failed
 from rlm.models.sdk import SDKModel
 from rlm.models.sdk_options import SDKOptions, client_options
 
@@ -51,7 +51,7 @@ class AnthropicLM(SDKModel):
 def _conversation(messages: Sequence[Message]) -> dict[str, Any]:
     """The fields of a request that hold its messages. Empty messages are left out, since the API refuses them. Earlier
     messages are the same bytes in each request, so that the API finds them in its cache."""
-    system = "\n\n".join(m["content"] for m in messages if m["role"] == "system")
+    system = "\n\n".join(message["content"] for message in messages if message["role"] == "system")
     turns: list[dict[str, Any]] = [
         {"role": message["role"], "content": [{"type": "text", "text": message["content"]}]}
         for message in messages
@@ -69,7 +69,7 @@ def _conversation(messages: Sequence[Message]) -> dict[str, Any]:
 
 def read_event(value: object, builder: ReplyBuilder) -> None:
     """Add an event of a stream to the builder; ignore unknown ones. Raises EndpointError if it reports a failure."""
-    raise_failure(value)
+    raise_if_failed(value)
     kind = get(value, "type")
     if kind == "message_start":
         _read_message(get(value, "message"), builder)
@@ -91,7 +91,7 @@ def read_event(value: object, builder: ReplyBuilder) -> None:
 
 def read_answer(value: object, builder: ReplyBuilder, target: CallTarget) -> None:
     """Add a whole message to the builder. Raises EndpointError for a failure, LLMError for a body without `content`."""
-    raise_failure(value)
+    raise_if_failed(value)
     if not isinstance(get(value, "content"), list):
         raise LLMError(f"{target}: the answer has no `content` (is base_url right?): {one_line(value)[:120]}")
     _read_message(value, builder)
@@ -128,7 +128,7 @@ def _add_usage(usage: object, builder: ReplyBuilder) -> None:
 
 
 def count_usage(usage: Any, tier: object, endpoint: object) -> ReportedUsage:
-    """The counts in the `usage` of a message. This API reports no dollars."""
+    """The counts in the `usage` of a message, which has the tier in it: `tier` is ignored. Dollars are not reported."""
     cache_write, cache_read = (get(usage, f"cache_{kind}_input_tokens") for kind in ("creation", "read"))
     input_tokens = sum_tokens(get(usage, "input_tokens"), cache_write or 0, cache_read or 0)
     output_tokens = sum_tokens(get(usage, "output_tokens"))

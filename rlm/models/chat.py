@@ -9,7 +9,7 @@ from rlm.errors import LLMError
 from rlm.models.endpoint_errors import CallTarget, get, one_line
 from rlm.models.lm import ReportedUsage, read_details, sum_tokens
 from rlm.models.message_content import read_parts, read_thinking
-from rlm.models.reply_builder import ReplyBuilder, raise_failure
+from rlm.models.reply_builder import ReplyBuilder, raise_if_failed
 
 _THINKING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking", "thinking_blocks")
 """Fields that may hold thinking; an endpoint may send the same thinking in several."""
@@ -21,7 +21,7 @@ _REPEATED_CHARACTERS = 20  # a last chunk that repeats the whole reply counts as
 
 def read_event(value: object, builder: ReplyBuilder) -> None:
     """Add a chunk of a stream to the builder. Raises EndpointError if it reports a failure."""
-    raise_failure(value)
+    raise_if_failed(value)
     if not isinstance(value, dict):
         return
     builder.usage = value.get("usage") or get(value, "x_groq", "usage") or builder.usage
@@ -69,7 +69,7 @@ def _choice(value: object) -> Any:
 def _read_choice(choice: dict[str, Any], builder: ReplyBuilder) -> None:
     """Add to the builder what a choice has of thinking, text, a tool call, and a reason for its end."""
     if choice.get("error"):
-        raise_failure(choice)
+        raise_if_failed(choice)
     message = _message_of(choice, builder)
     text, thinking, refusal = read_parts(message.get("content"))
     if get(message, "extra_content", "google", "thought") is True:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -10,7 +10,7 @@ from monocontext.errors import install_line
 from rlm.errors import LLMError
 from rlm.models.anthropic import count_usage
 from rlm.models.endpoint_errors import CallTarget, ErrorReport, make_error, one_line
-from rlm.models.lm import Listener, Message, Reply
+from rlm.models.lm import Listener, Message, OnDelta, Reply
 from rlm.models.reply_builder import ReplyBuilder
 
 
@@ -25,9 +25,7 @@ class ClaudeAgentLM:
         """`model`: its name in Claude Code."""
         self.model = model
 
-    def complete(
-        self, messages: Sequence[Message], *, model: str | None = None, on_delta: Callable[[str], object] | None = None
-    ) -> Reply:
+    def complete(self, messages: Sequence[Message], *, model: str | None = None, on_delta: OnDelta = None) -> Reply:
         """Make one call, on a thread without a running event loop. Raises LLMError."""
         try:
             import claude_agent_sdk as sdk
@@ -48,9 +46,10 @@ class ClaudeAgentLM:
             raise LLMError(f"{CallTarget(name, 'Claude Code')}: {prefix}{one_line(exc)}") from exc
 
     async def _ask(self, sdk: Any, messages: Sequence[Message], model: str, listener: Listener) -> Reply:
-        system = "\n\n".join(m["content"] for m in messages if m["role"] == "system") or None
+        system = "\n\n".join(message["content"] for message in messages if message["role"] == "system") or None
         options = sdk.ClaudeAgentOptions(model=model, system_prompt=system, tools=[], setting_sources=[], max_turns=1)
-        target, builder = CallTarget(model, "Claude Code"), ReplyBuilder(listener, is_whole=True)
+        target = CallTarget(model, "Claude Code")
+        builder = ReplyBuilder(listener, is_whole=True)  # the SDK raises if a reply breaks off
         dollars: float | None = None
         async with aclosing(sdk.query(prompt=_write_conversation(messages), options=options)) as answers:
             async for answer in answers:

@@ -112,8 +112,9 @@ def _read_fields(value: Mapping[str, Any], inner: object) -> ErrorReport:
     location = ".".join(str(item) for item in _items(value.get("loc")) if item != "body")  # of FastAPI and pydantic
     param = value.get("param") or value.get("parameter") or location
     codes = [*map(value.get, _CODE_FIELDS), get(value, "innererror", "code"), get(value, "metadata", "error_type")]
-    if type(inner) is int or (text and (message is not text or text.isidentifier())):
-        codes.insert(len(_CODE_FIELDS), inner)  # the field `error` holds a code, not the message
+    is_code = type(inner) is int or (text and (message is not text or text.isidentifier()))
+    if is_code:  # the field `error` holds a code, not the message
+        codes.insert(len(_CODE_FIELDS), inner)
     statuses = map(_status_of, (*codes, *map(value.get, _STATUS_FIELDS)))
     return ErrorReport(
         one_line(f"{location}: {message}" if location else message),

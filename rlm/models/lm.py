@@ -1,4 +1,4 @@
-"""Define language models and their replies, count tokens, check replies, and follow a script in place of a model."""
+"""Define language models and their replies, estimate tokens, check replies, and follow a script in place of a model."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from rlm.errors import LLMError, PromptTooLong, ScriptExhausted
 
 Message = dict[str, str]  # `{"role": ..., "content": ...}`
+OnDelta = Callable[[str], object] | None  # is called with each piece of a reply's text as it arrives
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Reply:
     model: str  # the name of the model in the call
     dollars: float | None = None  # the cost that the endpoint reports; None if it reports none: the price table decides
     cached: bool = False  # whether the cache of sub-calls answered: then no call was made and none is counted
-    estimated: bool = False  # whether the endpoint reported no tokens; see `with_counted_usage`
+    estimated: bool = False  # whether the endpoint reported no tokens; see `rlm.calls.usage.with_counted_usage`
     details: TokenDetails = field(default_factory=TokenDetails)
     thinking: str = ""  # the model's thinking, as far as the endpoint sends it; neither code nor answer
     cut: bool = False  # whether a limit of tokens ended the text in the middle
@@ -65,19 +66,16 @@ class LM(Protocol):
     `sampling`, the options that it sends with each request, and `with_sampling(options)`, the same model with others.
     """
 
-    def complete(
-        self, messages: Sequence[Message], *, model: str | None = None, on_delta: Callable[[str], object] | None = None
-    ) -> Reply:
+    def complete(self, messages: Sequence[Message], *, model: str | None = None, on_delta: OnDelta = None) -> Reply:
         """Answer a conversation, calling `on_delta` with each piece of text as it arrives. Raises LLMError; one whose
         `transient` is true is worth another try. An exception of `on_delta` ends the call."""
-        ...
 
 
 @dataclass(slots=True, eq=False)
 class Listener:
     """Calls `on_delta`, and keeps the exception that it raised: that is a fault of the caller, not of the endpoint."""
 
-    on_delta: Callable[[str], object] | None = None
+    on_delta: OnDelta = None
     check: Callable[[], object] | None = None  # called with each piece and sign of life: it may end the call
     raised: BaseException | None = None
     has_heard: bool = False  # whether text has arrived
@@ -113,10 +111,10 @@ def reply_fields(reply: Reply) -> dict[str, Any]:
     }  # fmt: skip
 
 
-# -- tokens and dollars ------------------------------------------------------------------------------------------------
+# -- tokens ------------------------------------------------------------------------------------------------------------
 
 CHARACTERS_PER_TOKEN = 4  # for estimates: English prose and code have between 3.5 and 4.5
-_MOST_TOKENS, _MOST_DOLLARS = 10**9, 1e12  # the most of one call; a larger report is invalid
+_MOST_TOKENS = 10**9  # the most tokens of one call; a larger report is invalid
 _WIDE_CHARACTERS = re.compile(
     "[\u1100-\u11ff\u2e80-\u9fff\ua000-\ua4cf\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U0001b000-\U0001faff\U00020000-\U0003ffff]+"
 )
@@ -172,28 +170,6 @@ def strip_url(url: str) -> str:
     """A URL without user, password, query and fragment."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
-
-
-def with_counted_usage(reply: Reply, messages: Sequence[Message]) -> Reply:
-    """The reply with usage that a budget can count, whatever the endpoint or the `LM` reported. Unknown tokens are
-    counted as the bytes of the text, an upper bound: English has about a quarter as many tokens. Invalid dollars become
-    unknown."""
-    input_tokens, output_tokens = sum_tokens(reply.input_tokens), sum_tokens(reply.output_tokens)
-    is_empty_reply = reply.output_tokens == 0 and not reply.text
-    estimated = reply.estimated or not input_tokens or not (output_tokens or is_empty_reply)
-    if not input_tokens:
-        input_tokens = len("".join([message["content"] for message in messages]).encode("utf-8", "surrogatepass"))
-    return replace(
-        reply, input_tokens=input_tokens, estimated=estimated,
-        output_tokens=output_tokens or len((reply.text + reply.thinking).encode("utf-8", "surrogatepass")),
-        dollars=None if reply.dollars is None or not is_amount(reply.dollars) else reply.dollars,
-        details=TokenDetails(endpoint=reply.details.endpoint) if estimated else reply.details,
-    )  # fmt: skip
-
-
-def is_amount(value: object) -> bool:
-    """Whether a value is a valid amount of dollars."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _MOST_DOLLARS
 
 
 # -- checks of replies -------------------------------------------------------------------------------------------------
@@ -272,9 +248,7 @@ class ScriptedLM:
         self.calls: list[list[Message]] = []
         """The messages of each call so far, copied."""
 
-    def complete(
-        self, messages: Sequence[Message], *, model: str | None = None, on_delta: Callable[[str], object] | None = None
-    ) -> Reply:
+    def complete(self, messages: Sequence[Message], *, model: str | None = None, on_delta: OnDelta = None) -> Reply:
         """The next reply, passed to `on_delta` line by line. A token is counted for each 4 characters. Raises
         ScriptExhausted when the list has no further reply."""
         with self._lock:

@@ -25,12 +25,12 @@ class Provider:
     """The endpoint of a provider, and the environment variables with its key."""
 
     url: str
-    keys: tuple[str, ...] = ()  # environment variables for its key, the first set counts; empty for a local server
+    key_variables: tuple[str, ...] = ()  # of which the first that is set has its key; none for a local server
 
     @property
     def key(self) -> str | None:
         """The API key from the environment; None if no variable is set."""
-        return next((key for name in self.keys if (key := os.environ.get(name))), None)
+        return next((key for name in self.key_variables if (key := os.environ.get(name))), None)
 
 
 PROVIDERS: Mapping[str, Provider] = {
@@ -89,9 +89,9 @@ class OpenAILM(SDKModel):
             endpoint = PROVIDERS[provider]
             options["base_url"] = base_url = options.get("base_url") or endpoint.url
             if base_url.rstrip("/") == endpoint.url:
-                self.backend, key_variables = provider, endpoint.keys
+                self.backend, key_variables = provider, endpoint.key_variables
             # A server that needs no key must not receive the OPENAI_API_KEY of the environment.
-            placeholder = None if endpoint.keys else "none"
+            placeholder = None if endpoint.key_variables else "none"
             options["api_key"] = options.get("api_key") or endpoint.key or placeholder
         connect = partial(_connect, options.get("api_key"), key_variables, client_options(options))
         super().__init__(model, connect, **options)

@@ -90,11 +90,14 @@ def root_names(model: str | None, backend: str | None, preset: str | None) -> tu
     `backend`, else the one that `model` names, else `preset`, else OpenAI. Raises UnknownOption."""
     if preset and preset not in PRESETS:
         raise UnknownOption(f"no preset {preset!r}: choose from {', '.join(map(repr, PRESETS))}")
-    provider = backend or (split_provider(model)[0] if model else None) or preset or "openai"
+    named = split_provider(model)[0] if model else None
+    provider = backend or named or preset or "openai"
     if preset and preset != provider:
         raise UnknownOption(f"preset {preset!r} and provider {provider!r} exclude each other: leave one out")
+    if not model:
+        return provider, None
     # A local server may have models such as `mistral:7b`, whose first word is a provider too.
-    return provider, (model.removeprefix(f"{provider}:") or model) if model else None
+    return provider, model.removeprefix(f"{provider}:") or model
 
 
 def _check_types(model: object, sub_model: object, lm: object, sub_lm: object) -> None:

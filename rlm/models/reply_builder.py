@@ -131,7 +131,7 @@ class ReplyBuilder:
         return error
 
 
-def raise_failure(value: object) -> None:
+def raise_if_failed(value: object) -> None:
     """Raise EndpointError if a JSON value reports a failure, whatever the HTTP status."""
     if (report := find_error(value)) is not None:
         raise EndpointError(report)

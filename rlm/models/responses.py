@@ -10,18 +10,18 @@ from rlm.errors import LLMError
 from rlm.models import chat
 from rlm.models.endpoint_errors import CallTarget, EndpointError, get, one_line, read_error
 from rlm.models.message_content import read_parts, read_thinking
-from rlm.models.reply_builder import ReplyBuilder, raise_failure
+from rlm.models.reply_builder import ReplyBuilder, raise_if_failed
 
 _THINKING_EVENTS = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 _END_EVENTS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done")
 
 _BY_SERVER = ("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call")
-"""Tool calls that the endpoint carries out itself before it answers."""
+"""Tool calls that the endpoint itself carries out before it writes a message."""
 
 
 def read_event(value: object, builder: ReplyBuilder) -> None:
     """Add an event of a stream to the builder; ignore unknown ones. Raises EndpointError if it reports a failure."""
-    raise_failure(value)
+    raise_if_failed(value)
     kind = get(value, "type")
     if kind == "response.output_item.added" and get(value, "item", "phase") == "commentary":
         builder.commentary_ids.add(str(get(value, "item", "id")))
@@ -46,7 +46,7 @@ def read_event(value: object, builder: ReplyBuilder) -> None:
 
 def read_answer(value: object, builder: ReplyBuilder, target: CallTarget) -> None:
     """Add a whole response to the builder. Raises EndpointError for a failure, LLMError for a body without `output`."""
-    raise_failure(value)
+    raise_if_failed(value)
     if not isinstance(get(value, "output"), list) and get(value, "status") in (None, "completed"):
         raise LLMError(f"{target}: the answer has no `output` (is base_url right?): {one_line(value)[:120]}")
     _read_response(value, builder)
@@ -59,7 +59,7 @@ def rename_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
         if name in renamed:
             renamed["max_output_tokens"] = renamed.pop(name)
     if "reasoning_effort" in renamed:
-        renamed["reasoning"] = {**renamed.get("reasoning", {}), "effort": renamed.pop("reasoning_effort")}
+        renamed["reasoning"] = {**(renamed.get("reasoning") or {}), "effort": renamed.pop("reasoning_effort")}
     return renamed
 
 
@@ -84,6 +84,7 @@ def _read_response(response: object, builder: ReplyBuilder) -> None:
 def _read_output(response: object, builder: ReplyBuilder) -> None:
     """Read the items of the output: messages, thinking and calls of tools."""
     output, messages = get(response, "output"), _messages(response)
+    carried_out = _BY_SERVER if messages else ()  # calls that a message follows need no answer
     text, thinking, refusal = list[str](), list[str](), list[str]()
     for item in output if isinstance(output, list) else []:
         kind = get(item, "type")
@@ -97,12 +98,12 @@ def _read_output(response: object, builder: ReplyBuilder) -> None:
             refusal.append(parts.refusal)
         elif kind == "reasoning":
             thinking.append(read_thinking(get(item, "summary")) or read_thinking(get(item, "content")))
-        elif isinstance(kind, str) and kind.endswith("_call") and not (kind in _BY_SERVER and messages):
+        elif isinstance(kind, str) and kind.endswith("_call") and kind not in carried_out:
             builder.add_tool_call(get(item, "name") or kind, get(item, "arguments") or get(item, "input"))
     if not builder.thinking:
         builder.add_thinking("".join(thinking))
     if not builder.text:
-        builder.add_text("".join(text) or (get(response, "output_text") if not text else None))
+        builder.add_text("".join(text) if text else get(response, "output_text"))
     builder.refusal = builder.refusal or refusal
 
 

@@ -13,11 +13,11 @@ from typing import Any, ClassVar, Self, Unpack
 from monocontext.stores.secrets_in_urls import without_secrets
 from rlm.errors import LLMError, UnknownOption
 from rlm.models.endpoint_errors import CallTarget, EndpointError, ErrorReport, make_error, one_line, read_error
-from rlm.models.lm import Listener, Message, Reply
+from rlm.models.lm import Listener, Message, OnDelta, Reply
 from rlm.models.refused_fields import FieldFilter
 from rlm.models.reply_builder import ReplyBuilder
 from rlm.models.sdk_options import Sampling, SamplingOptions, SDKOptions, check_body, check_url, sampling_of, timeout_of
-from rlm.models.wire import read_body, read_text
+from rlm.models.wire import as_one_line, read_body
 
 _HTTP_LAYERS = ("httpx", "httpx2", "httpcore", "httpcore2", "ssl", "socket", "zlib")  # errors of a broken connection
 _REFUSAL_STATUSES = (None, 400, 403, 404, 405, 415, 422, 500, 501)  # of refusals of a field; None in a stream
@@ -109,9 +109,7 @@ class SDKModel(ABC):
         url = self._client.attribute("base_url") or self.base_url
         return without_secrets(str(url)) if url else None
 
-    def complete(
-        self, messages: Sequence[Message], *, model: str | None = None, on_delta: Callable[[str], object] | None = None
-    ) -> Reply:
+    def complete(self, messages: Sequence[Message], *, model: str | None = None, on_delta: OnDelta = None) -> Reply:
         """Make one call, streamed where the endpoint allows it. Raises LLMError, whose message is one line.
 
         A field that the endpoint refuses, such as `temperature`, is left out (`max_tokens` is renamed), the request is
@@ -157,15 +155,15 @@ class SDKModel(ABC):
         """Read a body into `builder`, up to text that only repeats itself. A failure after the end is ignored."""
         try:
             for part in read_body(response.iter_bytes(), target, self._timeout_seconds):
-                if part.is_done:
+                if part.type == "event":
+                    read_event(part.value, builder)
+                elif part.type == "comment":
+                    builder.on_piece("")
+                elif part.type == "end":
                     builder.is_whole = True
-                elif not part.is_event:
+                else:
                     read_answer(part.value, builder, target)
                     builder.is_whole = True
-                elif part.value is not None:
-                    read_event(part.value, builder)
-                else:
-                    builder.on_piece("")
                 if builder.repeats:
                     break
         except EndpointError as failed:
@@ -192,7 +190,7 @@ class SDKModel(ABC):
         try:
             report = read_error(json.loads(text))
         except (ValueError, RecursionError):
-            report = ErrorReport(read_text(text) or f"status {status} without a message")
+            report = ErrorReport(as_one_line(text) or f"status {status} without a message")
         return EndpointError(report, status, response.headers)  # type: ignore[union-attr]
 
     def _learn(self, name: str, failed: EndpointError, optional: FieldFilter) -> bool:

@@ -15,7 +15,7 @@ _END = r"(?:<\|(?:end|return|call)\|>\s*)?"
 _MARKS = {  # opening and closing mark
     # "<think>" and "</think>": DeepSeek, Qwen, GLM, MiniMax, Nemotron, Seed, LongCat, and models tuned from them
     "xml": (rf"< ?{_WORD}(?:\s[^<>\n]*)?(?<!/)>(?![ \t]*[:,)])", rf"< ?/ ?{_WORD}\s*>"),
-    "mistral": (r"\[(?:think|reasoning)\]", r"\[/(?:think|reasoning)\]"),
+    "mistral": (r"\[(?:think|reasoning)\]", r"\[/(?:think|reasoning)\]"),  # "[THINK]" to "[/THINK]"
     "kimi": (r"◁think▷", r"◁/think▷"),
     "cohere": (r"<\|(?:start|begin)_(?:of_)?(?:thinking|thought)\|>", r"<\|end_(?:of_)?(?:thinking|thought)\|>"),
     "solar": (r"<\|think(?:ing)?\|>", r"<\|/think(?:ing)?\|>|<\|end\|>\s*<\|begin\|>assistant<\|content\|>"),
@@ -69,7 +69,8 @@ def _split_at_marks(text: str) -> tuple[str, list[str]]:
     """The text outside the marks, and each text of thinking."""
     answer, thoughts = list[str](), list[str]()
     fences = _Fences(text)
-    start = offset = 0  # where the text begins that is in neither list, and where the next mark is looked for
+    start = 0  # of the text that is in neither list yet
+    offset = 0  # from which the next mark is looked for
     while mark := _MARK.search(text, offset):
         offset = mark.end()
         if fences.enclose(mark, start) or _is_mention(text, mark, start):

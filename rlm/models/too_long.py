@@ -20,14 +20,17 @@ _WINDOW = (
     r"(?:(?:context|sequence|model|seq|input|prompt)[ _-]*(?:length|window|size|limit|len)|n_ctx|max_seq_len"
     r"|max_model_len|(?:max\w*|limit)[^.]{0,30}?(?:context|tokens?\b(?! to generate)|prompt|input)|token limit)"
 )
-_WORDS = (  # such as "prompt is too long: 210000 tokens > 200000 maximum"
-    rf"maximum (?:context|prompt|input|model|sequence) length|maximum (?:number of )?(?:input )?tokens allowed"
+_WORDS = (
+    rf"maximum (?:context|prompt|input|model|sequence) length"  # "maximum context length is 8192 tokens"
+    rf"|maximum (?:number of )?(?:input )?tokens allowed"
+    # "prompt is too long: 210000 tokens > 200000 maximum"
     rf"|(?:prompt|input|request|messages?|conversation|inputs|context)\b[^.]{{0,60}}?\btoo (?:long|large|big)\b"
+    # "the input length exceeds the context length", "requested tokens exceed the limit of 8,192"
     rf"|{_TEXT}\b.{{0,80}}?{_OVER}.{{0,60}}?(?:{_WINDOW}|limit of [\d,]{{3}}|[\d,]{{3}} tokens)"
-    rf"|{_WINDOW}.{{0,40}}?(?:\bis\b |has been |was )?{_OVER}"
+    rf"|{_WINDOW}.{{0,40}}?(?:\bis\b |has been |was )?{_OVER}"  # "context window is exceeded"
     rf"|reached (?:the )?context (?:length|window)|context the overflows"
-    rf"|reduce (?:the|your) (?:length|size|prompt|input|message)"
-    rf"|range of input length|prompt exceeds|exceeded model token limit"
+    rf"|reduce (?:the|your) (?:length|size|prompt|input|message)"  # "please reduce the length of the messages"
+    rf"|range of input length|prompt exceeds|exceeded model token limit"  # "range of input length should be [1, 30720]"
     rf"|too many tokens: |extra usage is required for long context"
 )
 # Other limits: "tokens per minute", "max_tokens is too large" for the reply, "stop sequence too long".

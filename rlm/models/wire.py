@@ -8,10 +8,10 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from rlm.errors import LLMError
-from rlm.models.endpoint_errors import WRONG_URL, CallTarget, EndpointError, ErrorReport, one_line, read_error_event
+from rlm.models.endpoint_errors import WRONG_URL, CallTarget, EndpointError, one_line, read_error_event
 
 _MOST_BYTES = 256 << 20  # far more than a model writes
 _HEAD_BYTES = 8  # enough to distinguish a stream from JSON and from a web page
@@ -22,11 +22,18 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 @dataclass(frozen=True, slots=True)
 class BodyPart:
-    """An event of a stream, a comment in it, its end, or a whole body."""
+    """A part of a body: an event of a stream, a comment, which keeps the connection alive, the end, or a whole body."""
 
-    value: Any = None  # JSON; None for a comment, which keeps the connection alive
-    is_event: bool = True  # whether it is an event of a stream; else it is the whole body
-    is_done: bool = False  # the mark of the end, `[DONE]`
+    type: Literal["event", "comment", "end", "whole"]
+    value: Any = None  # the JSON of an event or of a whole body
+
+
+class _Event(NamedTuple):
+    """An event of a stream, or a comment, which has neither data nor a name."""
+
+    data: str = ""
+    name: str = ""
+    is_comment: bool = False
 
 
 def read_body(chunks: Iterable[bytes], target: CallTarget, timeout_seconds: float) -> Iterator[BodyPart]:
@@ -44,11 +51,11 @@ def read_body(chunks: Iterable[bytes], target: CallTarget, timeout_seconds: floa
     body = start + b"".join(pieces)
     if not body:
         raise LLMError(f"{target}: the answer is empty, neither stream nor JSON ({WRONG_URL})", transient=True)
-    yield BodyPart(_parse(body, target), is_event=False)
+    yield BodyPart("whole", _parse(body, target))
 
 
-def read_text(text: str) -> str:
-    """A text as one line; for a web page, its title or its contents without tags."""
+def as_one_line(text: str) -> str:
+    """A text as one line; for a web page, its title, or else its contents without tags."""
     if not text.lstrip("\ufeff \t\r\n").startswith("<"):
         return one_line(text)
     title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
@@ -69,92 +76,87 @@ def _limit_size(chunks: Iterable[bytes], target: CallTarget) -> Iterator[bytes]:
 
 def _read_stream(pieces: Iterable[bytes], target: CallTarget, timeout_seconds: float) -> Iterator[BodyPart]:
     heard_at = time.monotonic()
-    for text, name in _read_events(pieces):
-        if text is None:
+    for event in _read_events(pieces):
+        if event.is_comment:
             if time.monotonic() - heard_at > timeout_seconds:
                 silence = f"sent no part of its reply for {timeout_seconds:g} seconds; raise timeout="
                 raise LLMError(f"{target.endpoint} {silence}", transient=True)
-            yield BodyPart()
+            yield BodyPart("comment")
             continue
         heard_at = time.monotonic()
-        data = text.strip()
-        if name == "error":
-            raise EndpointError(_read_error(data))
-        if not data:
+        data, is_error = event.data.strip(), event.name == "error"
+        if not data and not is_error:
             continue
-        if data.startswith("[DONE]"):
-            yield BodyPart(is_done=True)
+        if data.startswith("[DONE]") and not is_error:
+            yield BodyPart("end")
             return
         try:
             value = json.loads(data)
         except (ValueError, RecursionError):
-            problem = f"the stream holds an event that is not JSON: {read_text(data)[:_SHOWN_CHARACTERS]!r}"
+            if is_error:
+                raise EndpointError(read_error_event(as_one_line(data))) from None
+            problem = f"the stream holds an event that is not JSON: {as_one_line(data)[:_SHOWN_CHARACTERS]!r}"
             raise LLMError(f"{target}: {problem}", transient=True) from None
-        yield BodyPart(value)
-
-
-def _read_error(data: str) -> ErrorReport:
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
-        value = read_text(data)
-    return read_error_event(value)
+        if is_error:
+            raise EndpointError(read_error_event(value))
+        yield BodyPart("event", value)
 
 
 def _parse(body: bytes, target: CallTarget) -> Any:
     """The JSON of a whole body. Raises LLMError, which says what came instead."""
-    text, is_torn = body.decode("utf-8", "replace"), False  # torn: the JSON ends in the middle
+    text = body.decode("utf-8", "replace")
+    ends_in_middle = False
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as exc:
         if isinstance(exc, json.JSONDecodeError) and text[0] in "{[":
-            is_torn = exc.pos >= len(text.rstrip()) or exc.msg.startswith("Unterminated string")
-    display = repr(read_text(text)[:_SHOWN_CHARACTERS])
+            ends_in_middle = exc.pos >= len(text.rstrip()) or exc.msg.startswith("Unterminated string")
+    display = repr(as_one_line(text)[:_SHOWN_CHARACTERS])
     if text[0] == "<":
         raise LLMError(f"{target}: received a web page instead of an answer: {display} ({WRONG_URL})")
-    if is_torn:
+    if ends_in_middle:
         raise LLMError(f"{target}: the answer ended in the middle: {display}", transient=True)
     raise LLMError(f"{target}: the answer is not JSON: {display} ({WRONG_URL})")
 
 
-def _read_events(pieces: Iterable[bytes]) -> Iterator[tuple[str | None, str]]:
-    """The data and the name of each event of a stream; None and no name for a comment. The empty line after the last
-    event may be missing. A field `error`, and a line that is no field at all, count as events of the name `error`:
-    servers and proxies write errors into a stream that has begun."""
+def _read_events(pieces: Iterable[bytes]) -> Iterator[_Event]:
+    """Yield the events and comments of a stream. The empty line after the last event may be missing. A field `error`,
+    and a line that is not a field, count as events with the name `error`, since servers and proxies write errors into a
+    stream that has begun."""
     data: list[str] = []
     name = ""
-    for line in _read_lines(pieces):
-        if not line:
+    for line in chain(_read_lines(pieces), [""]):
+        field, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if not line:  # the end of an event
             if data or name == "error":
-                yield "\n".join(data), name
+                yield _Event("\n".join(data), name)
             data, name = [], ""
         elif line.startswith(":"):
-            yield None, ""
-        else:
-            field, _, value = line.partition(":")
-            value = value.removeprefix(" ")
-            if field == "data":
-                data.append(value)
-            elif field == "event":
-                name = value
-            elif field == "error":
-                yield value, "error"
-            elif field not in ("id", "retry") and line.strip():
-                data, name = [line] if name != "error" else [*data, line], "error"
-    if data or name == "error":
-        yield "\n".join(data), name
+            yield _Event(is_comment=True)
+        elif field == "data":
+            data.append(value)
+        elif field == "event":
+            name = value
+        elif field == "error":
+            yield _Event(value, "error")
+        elif field not in ("id", "retry") and line.strip():
+            if name != "error":
+                data, name = [], "error"
+            data.append(line)
 
 
 def _read_lines(pieces: Iterable[bytes]) -> Iterator[str]:
-    """The lines of a stream. They may end in any of the usual ways, also across two pieces."""
+    """Yield the lines of a stream. A line ends in LF, CR or CRLF, also where a piece ends between CR and LF."""
     rest: list[bytes] = []  # pieces of a line that has not ended, joined once: a long line takes linear time
     after_return = False
     for piece in pieces:
         if not piece:
             continue
-        skipped = after_return and piece[:1] == b"\n"  # the second half of a line end
+        if after_return:  # the LF of a CRLF that began in the last piece
+            piece = piece.removeprefix(b"\n")
         after_return = piece.endswith(b"\r")
-        first, *others = _LINE_END.split(piece[skipped:])
+        first, *others = _LINE_END.split(piece)
         rest.append(first)
         for line in others:
             yield b"".join(rest).decode("utf-8", "replace").removeprefix("\ufeff")

@@ -124,7 +124,7 @@ def explain_code(reply: str, hidden: str) -> str:
     return ""
 
 
-def explain_final(final: TextFinal, known: Collection[str], is_alone: bool, seen: str = "") -> str:
+def explain_final(final: TextFinal, known: Collection[str], *, is_alone: bool, seen: str) -> str:
     """Why an answer in words, or the variable that it names, does not count; empty if it does. `known`: the variables
     of the run, and of code that failed. `is_alone`: whether no code stands beside it. `seen`: output that the model has
     seen, from which an answer may quote code."""

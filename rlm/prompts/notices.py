@@ -46,7 +46,7 @@ _CALLED = (
 )
 
 
-def notice_of(reply: Reply, notice: str | None, cells: Sequence[Cell]) -> str | None:
+def combine_notices(reply: Reply, cells: Sequence[Cell], notice: str | None) -> str | None:
     """The notice to send: that the reply was cut, empty or a tool call, and `notice` if that says more. None if there
     is nothing to say. A cut block needs no notice, since its output mentions the cut."""
     if reply.called and not cells:

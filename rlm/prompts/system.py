@@ -154,10 +154,10 @@ _EXAMPLE_SEARCHES = {
 at = context.find("Lovelace")
 print(at, context[max(0, at - 150):at + 450] if at >= 0 else "not found")""",
     "list": """\
-hits = [i for i, item in enumerate(context) if "Lovelace" in str(item)]
+hits = [i for i, item in enumerate(context) if "Lovelace" in {item}]
 print(hits[:20], str(context[hits[0]])[:600] if hits else "not found")""",
     "dict": """\
-hits = [key for key, value in context.items() if "Lovelace" in str(value)]
+hits = [key for key, value in context.items() if "Lovelace" in {value}]
 print(hits[:20], str(context[hits[0]])[:600] if hits else "not found")""",
 }
 
@@ -165,20 +165,22 @@ print(hits[:20], str(context[hits[0]])[:600] if hits else "not found")""",
 def opening_messages(query: str, context: Description, system: str) -> list[Message]:
     """The system prompt, an example for a text, list or dict (a search, its output and its answer), and the question
     with a description of the context. Only the question differs between contexts of the same kind."""
-    kind = EXAMPLE_KINDS.get(context.kind)
-    contents = [] if kind is None else [
-        _EXAMPLE_QUESTION.format(kind), f"```repl\n{_EXAMPLE_SEARCHES[kind]}\n```",
-        "REPL output:\n81 Lovelace lies in Hucknall", '```repl\nFINAL("Hucknall")\n```',
-    ]  # fmt: skip
-    if context.access:  # all items are text, and `str` of one would read it
-        contents = [text.replace("in str(item)", "in item").replace("in str(value)", "in value") for text in contents]
-    example = [{"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(contents)]
+    example: list[Message] = []
+    if kind := EXAMPLE_KINDS.get(context.kind):
+        # With `access` the items are texts, and `str` of one would read it.
+        names = {name: name if context.access else f"str({name})" for name in ("item", "value")}
+        example = [
+            {"role": "user", "content": _EXAMPLE_QUESTION.format(kind)},
+            {"role": "assistant", "content": f"```repl\n{_EXAMPLE_SEARCHES[kind].format(**names)}\n```"},
+            {"role": "user", "content": "REPL output:\n81 Lovelace lies in Hucknall"},
+            {"role": "assistant", "content": '```repl\nFINAL("Hucknall")\n```'},
+        ]
     # The quoted form is what the rlms visualizer shows as the question of a run.
     question = f'{QUESTION_OPENS}{query}"\n\nThe variable `context` holds {context.sentence}.'
     return [{"role": "system", "content": system}, *example, {"role": "user", "content": question}]
 
 
 def conversation(messages: Sequence[Message]) -> Sequence[Message]:
-    """The messages from the question on: without the system prompt and the example."""
-    questions = (i for i, message in enumerate(messages) if message["content"].startswith(QUESTION_OPENS))
-    return messages[next(questions, 1) :]
+    """The messages from the question on; without a question, all but the system prompt."""
+    starts = (i for i, message in enumerate(messages) if message["content"].startswith(QUESTION_OPENS))
+    return messages[next(starts, 1) :]

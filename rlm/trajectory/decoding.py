@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Any, cast
 
 from rlm.calls.records import ChildRun
-from rlm.calls.usage import OWN_COUNTS, ModelUsage, Usage
+from rlm.calls.usage import OWN_COUNTS, ModelUsage, Usage, is_amount
 from rlm.errors import LLMError, TrajectoryError
-from rlm.models.lm import Reply, TokenDetails, is_amount
+from rlm.models.lm import Reply, TokenDetails
 from rlm.runners.runner import CellResult
 from rlm.trajectory import fields
 from rlm.trajectory.step import Cell, Refusal, Step
@@ -89,13 +89,18 @@ def count_lines(lines: Iterable[Mapping[str, Any]], usage: Usage) -> None:
 
 def _count_call(call: Mapping[str, Any], usage: Usage) -> None:
     """Add the costs of a recorded call, with those of its child run."""
-    if call.get("cached") or (call.get("error") and not call.get("prompt_tokens")):
-        return  # nothing was paid
+    if call.get("cached") or not was_paid(call):
+        return
     for model, sums in call["usage_summary"]["model_usage_summaries"].items():
         cost = _amount(sums.get("total_cost") if call.get("iterations") else call.get("dollars"))
         own_counts = {name: _count(sums.get(name)) for name in OWN_COUNTS}
         calls, into, out = (_count(sums.get(f"total_{kind}")) for kind in ("calls", "input_tokens", "output_tokens"))
         usage.count(model, ModelUsage(calls, into, out, cost, **own_counts))
+
+
+def was_paid(call: Mapping[str, Any]) -> bool:
+    """Whether a recorded call was answered, or failed after it was charged."""
+    return not call.get("error") or bool(call.get("prompt_tokens"))
 
 
 def count_turns(lines: Sequence[Mapping[str, Any]]) -> int:

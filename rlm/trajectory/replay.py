@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from rlm.errors import ScriptExhausted, TrajectoryError
-from rlm.models.lm import Message, Reply, call_key
+from rlm.models.lm import Message, OnDelta, Reply, call_key
 from rlm.trajectory.decoding import sub_calls
 from rlm.trajectory.recording import Recording
 
@@ -22,7 +22,7 @@ class ReplayLM:
     def __init__(self, trajectory: str | os.PathLike[str] | Iterable[dict[str, Any]]) -> None:
         """`trajectory`: a file, or the lines of one, as `Completion.trajectory` holds them. Raises TrajectoryError."""
         if isinstance(trajectory, (str, os.PathLike)):
-            self._recording, _ = Recording.load(trajectory)
+            self._recording = Recording.load(trajectory)
         else:
             self._recording = Recording(list(trajectory))
         if any("iterations" in call for call in sub_calls(self._recording.iterations)):
@@ -34,19 +34,17 @@ class ReplayLM:
         self._lock = threading.Lock()
         self._turn = 0
 
-    def complete(
-        self, messages: Sequence[Message], *, model: str | None = None, on_delta: Callable[[str], object] | None = None
-    ) -> Reply:
+    def complete(self, messages: Sequence[Message], *, model: str | None = None, on_delta: OnDelta = None) -> Reply:
         """The recorded reply. Raises ScriptExhausted if there is none, LLMError if the recorded call failed."""
         if len(messages) > 1:
             with self._lock:
                 self._turn += 1
                 turn = self._turn
-            reply = self._recording.take_turn(turn)
+            reply = self._recording.root_reply(turn)
             missing = f"the trajectory holds no turn {turn}: ask the question that it records"
         else:
             names = self._recording.sub_models if model is None else (model,)
-            replies = (self._recording.take(call_key(name, messages)) for name in names)
+            replies = (self._recording.take_reply(call_key(name, messages)) for name in names)
             reply = next((reply for reply in replies if reply), None)
             missing = f"the trajectory holds no answer to the prompt {messages[0]['content'][:80]!r}"
         if reply is None:

@@ -22,7 +22,7 @@ MOST_READS = 200  # the most items of a `Completion.reads`
 _MOST_SEARCHED = 256_000_000  # the most characters that are searched for a quote
 _SHOWN_CHARACTERS = 1_000  # of a source in a completion; a longer one keeps its ends
 _LISTED_CHARACTERS = 100  # the most text of a source in a list
-NONE_NAMED = "The model named no sources for this answer."
+NO_SOURCES = "The model named no sources for this answer."
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Source(Read):
 def format_sources(sources: Sequence[Source]) -> str:
     """A line for each source: its place, its reference, and its first words."""
     if not sources:
-        return NONE_NAMED
+        return NO_SOURCES
     lines = ["Sources:"]
     for source in sources:
         words = " ".join(source.text.split())
@@ -115,7 +115,7 @@ def cite(context: object, claims: Sequence[Claim], read: Sequence[Range] | None)
     for number, claim in enumerate(claims, 1):
         try:
             located = _locate(parts, claim, read, is_whole=parts[0].text is context)
-            sources.append(_source_of(located))
+            sources.append(_to_source(located))
         except _ClaimRefused as exc:
             notes.append(f"source {number} of the answer is left out: {exc}")
     return sources, notes
@@ -132,7 +132,7 @@ def reads_of(context: object, handed: Sequence[Range]) -> list[Read]:
             for first, last in part.split_by_document(offsets.start, offsets.stop):
                 if len(reads) == MOST_READS:
                     return reads
-                reads.append(_read_of(_PartRange(part, first, last)))
+                reads.append(_to_read(_PartRange(part, first, last)))
     return reads
 
 
@@ -169,7 +169,7 @@ def _locate_quote(parts: Sequence[TextPart], quote: str, read: Sequence[Range] |
     raise _ClaimRefused(f"{quote[:80]!r} is not in {'the context' if read is None else 'what the run has read'}")
 
 
-def _read_of(located: _PartRange) -> Read:
+def _to_read(located: _PartRange) -> Read:
     """A range of a part as characters of the whole context, with its lines and the name of its document."""
     part, start, stop = located.part, located.start, located.stop
     document = part.document_at(start)
@@ -179,9 +179,9 @@ def _read_of(located: _PartRange) -> Read:
     return Read(part.start + start, part.start + stop, lines, "/".join(name for name in names if name) or None)
 
 
-def _source_of(located: _PartRange) -> Source:
+def _to_source(located: _PartRange) -> Source:
     """A range of a part with its text (1 GET, if that is not in the cache)."""
-    part, read = located.part, _read_of(located)
+    part, read = located.part, _to_read(located)
     text = str(part.text[located.start : located.stop])
     # Only a text in storage that is the whole context has a version to cite.
     generation = part.text.generation if part.name is None and not isinstance(part.text, str) else None

@@ -54,15 +54,13 @@ class Trajectory:
             self._append(self.path, self.records[-1])
         self._has_begun = True
 
-    def resume(self, records: Iterable[dict[str, Any]], whole_bytes: int) -> None:
-        """Continue a file that has these lines. Cuts off the incomplete line after its first `whole_bytes` bytes."""
+    def resume(self, records: Iterable[dict[str, Any]]) -> None:
+        """Continue a file that has these lines. Cuts off an incomplete last line."""
         self.records = list(records)
         self._has_begun = True
-        if self.path:
-            os.truncate(self.path, whole_bytes)
-            partial_file = partial_of(self.path)
-            if partial_file.exists():
-                os.truncate(partial_file, partial_file.read_bytes().rfind(b"\n") + 1)
+        for path in (self.path, partial_of(self.path)) if self.path else ():
+            if path.exists():
+                os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
 
     def add(
         self, step: Step, usage: Usage, question: str | None = None, sources: Sequence[Source] = (),
@@ -71,8 +69,10 @@ class Trajectory:
         """Write the line of one step, with the totals of `usage`. `question`: set if the step begins a question that is
         not in the metadata line. `sources`, `reads`: set if the step ends a question."""
         line = iteration_line(step, usage) | ({"question": question} if question else {})
-        for name, ranges in (("sources", sources), ("reads", reads)):
-            line |= {name: [item.to_dict() for item in ranges]} if ranges else {}
+        if sources:
+            line["sources"] = [source.to_dict() for source in sources]
+        if reads:
+            line["reads"] = [read.to_dict() for read in reads]
         self.records.append(line)
         self._ended = step.reason is not None
         if self.path:
@@ -95,7 +95,12 @@ class Trajectory:
         line = json.dumps(record)
         for secret in filter(None, self._secrets()):  # an empty one would match everywhere
             line = line.replace(json.dumps(secret)[1:-1], "[secret]")
-        self._change(partial(_append_bytes, path, line.encode() + b"\n"))
+
+        def append() -> None:
+            with path.open("ab") as file:
+                file.write(line.encode() + b"\n")
+
+        self._change(append)
 
     def _change(self, change: Callable[[], object]) -> None:
         """Change a file, unless an earlier change failed, as on a full disk: lines after a gap are of no use."""
@@ -109,11 +114,6 @@ class Trajectory:
                     raise
                 self.warning = f"the trajectory ends early: {self.path} cannot be written: {exc.strerror or exc}"
                 log(WARNING, "%s", self.warning)
-
-
-def _append_bytes(path: Path, data: bytes) -> None:
-    with path.open("ab") as file:
-        file.write(data)
 
 
 def partial_of(path: Path) -> Path:
@@ -151,7 +151,7 @@ def _result(cell: Cell) -> dict[str, Any]:
             "cached": reply.cached, "key": call.key, "order": call.order, **reply_fields(reply),
             **(call.child.to_dict() if call.child else {}), **({"error": call.error} if call.error else {}),
         })  # fmt: skip
-    paid = [call.dollars for call in result.calls if call.error is None or call.reply.input_tokens]
+    costs = [call.dollars for call in result.calls if call.error is None or call.reply.input_tokens]  # of paid calls
     seconds = {
         "executing": round(result.execution_seconds, 6), "waiting_for_calls": round(cell.calls_seconds, 6),
         "waiting_for_storage": None if cell.io is None or "ms" not in cell.io else cell.io["ms"] / 1000,
@@ -162,7 +162,7 @@ def _result(cell: Cell) -> dict[str, Any]:
         "final_answer": result.final_answer, "start_seconds": round(cell.start_seconds, 6),
         "prompt_tokens": sum([call.reply.input_tokens for call in result.calls]),
         "completion_tokens": sum([call.reply.output_tokens for call in result.calls]),
-        "dollars": None if None in paid else sum(cost or 0.0 for cost in paid),
+        "dollars": None if None in costs else sum(cost or 0.0 for cost in costs),
         "seconds": seconds, "ahead": cell.ahead and dict(cell.ahead),
         "ranges": None if cell.ranges is None else [list(pair) for pair in cell.ranges],
         "handed": None if cell.handed is None else [list(pair) for pair in cell.handed],

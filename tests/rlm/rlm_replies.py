@@ -82,8 +82,10 @@ class LazyText(lazy_kinds.LazyContext, lazy_kinds.LazyText):
     @contextmanager
     def thinking(self) -> Iterator[None]:
         self.events.append("think")
-        yield
-        self.events.append("thought")
+        try:
+            yield
+        finally:
+            self.events.append("thought")
 
     def hint(self, delta: str) -> None:
         self.events.append("hint")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from rlm import RLM, Completion, ScriptedLM, Step
+from rlm.context.lazy import thinking
 from rlm.prompts.system import conversation
 
 Complete = Callable[..., Completion]
@@ -30,8 +31,7 @@ def test_a_str_context(complete: Complete) -> None:
     completion = complete(replies, "needle " * 10)
     assert str(completion) == completion.answer == "HOW MANY?"
     assert (completion.finished, completion.reason, completion.iterations) == (True, "answer", 2)
-    assert completion.usage.calls == 3
-    assert completion.io is None
+    assert (completion.usage.calls, completion.io) == (3, None)
 
 
 @pytest.mark.parametrize(
@@ -47,15 +47,15 @@ def test_other_contexts(complete: Complete, context: object, code: str, answer: 
 def test_a_lazy_context_is_hinted_and_given_time_and_accounted(complete: Complete, lazy: Any) -> None:
     replies = [repl("print(context[:20])\nprint(context[20:40])"), "FINAL(seen)"]
     completion = complete(replies, lazy)
-    assert completion.answer == "seen"
-    assert lazy.hinted == "".join(replies)
+    assert (completion.answer, lazy.hinted) == ("seen", "".join(replies))
     assert lazy.events[0] == "think"
     assert lazy.events.count("think") == lazy.events.count("thought") == 2
-    first_end = lazy.events.index("thought")
-    assert set(lazy.events[1:first_end]) == {"hint"}
+    assert set(lazy.events[1 : lazy.events.index("thought")]) == {"hint"}
     io = completion.trajectory[1]["code_blocks"][0]["result"]["io"]
-    assert io == {"gets": 2, "bytes": 20, "hits": 0, "ms": 500.0}
-    assert completion.io == io
+    assert io == completion.io == {"gets": 2, "bytes": 20, "hits": 0, "ms": 500.0}
+    with pytest.raises(AttributeError), thinking([lazy, cast("Any", None)]):
+        raise AssertionError
+    assert lazy.events[-2:] == ["think", "thought"]  # although the second text could not begin
 
 
 def test_the_prompt_tells_what_is_held(lazy: Any) -> None:

@@ -281,7 +281,7 @@ def test_closing_ends_the_question_under_way_and_no_other_begins(runner: str) ->
     go.set()
     asking.join(60)
     assert [(completion.answer, completion.reason) for completion in ended] == [("", "cancelled")]
-    with pytest.raises(InvalidArgument, match="closed: begin another"):
+    with pytest.raises(InvalidArgument, match="closed: begin a new one"):
         session.ask("q")
 
 
@@ -289,6 +289,6 @@ def test_closing_as_a_question_begins_ends_it(monkeypatch: pytest.MonkeyPatch) -
     session = RLM(lm=(lm := ScriptedLM([])), runner="local").session("the text")
     renew = session.gateway.renew
     monkeypatch.setattr(session.gateway, "renew", lambda usage: (session.close(), renew(usage)))
-    with pytest.raises(InvalidArgument, match="closed: begin another"):
+    with pytest.raises(InvalidArgument, match="closed: begin a new one"):
         session.ask("q")
     assert lm.calls == []

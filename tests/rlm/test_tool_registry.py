@@ -31,7 +31,7 @@ def test_a_registry_lists_and_calls_tools(tmp_path: Path) -> None:
     assert registry.execute_tool("memory", {"command": "G doc_name"})["output"] == {"value": "Important_Report"}
     assert registry.execute_tool("now", {"zone": 1})["output"] == {"tool": "now", "zone": 1}
     for work in (registry.get_tool_metadata, registry.protocol_name, lambda name: registry.execute_tool(name, {})):
-        with pytest.raises(LookupError, match="no tool 'other': choose from 'memory', 'now'"):
+        with pytest.raises(LookupError, match="no tool 'other'; the tools are: 'memory', 'now'"):
             work("other")
     with pytest.raises(ValueError, match="two tools are named 'now'"):
         ToolRegistry(Clock(), Clock())

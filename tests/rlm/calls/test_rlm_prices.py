@@ -9,10 +9,10 @@ import pytest
 from rlm_replies import ASK
 
 from rlm import RLM
-from rlm.calls.usage import check_prices, cost_of
+from rlm.calls.usage import check_prices, cost_of, with_counted_usage
 from rlm.models.anthropic import count_usage as count_messages
 from rlm.models.chat import count_usage as count_chat
-from rlm.models.lm import Reply, TokenDetails, with_counted_usage
+from rlm.models.lm import Reply, TokenDetails
 from rlm.models.responses import count_usage as count_responses
 
 

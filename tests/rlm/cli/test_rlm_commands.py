@@ -136,7 +136,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_goes_on(endpoint: Any, notes: 
         (["run", "NOTES", "q", "--preset", "nonsense"], "no preset 'nonsense'"),
         (["run", "NOTES", "q", "--backend", "nonsense"], "no backend 'nonsense'"),
         (["run", "--resume", "nowhere.jsonl"], "there is no trajectory at nowhere.jsonl"),
-        (["run", "--resume", "THEIRS"], "that another program wrote"),
+        (["run", "--resume", "THEIRS"], "as if another program had written it"),
         (["run", "memory://x", "q"], "use a directory or S3"),
         (["run", "file:///nowhere/to/be/found", "q"], "no context at file:///nowhere/to/be/found"),
         (["run", "ftp://x/y", "q"], "unknown scheme in the URL"),

@@ -20,7 +20,7 @@ PAGE = (Path(__file__).parents[3] / "docs/rlm.md").read_text("utf-8")
 
 @pytest.fixture(autouse=True)
 def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in {name for provider in PROVIDERS.values() for name in provider.keys}:
+    for name in {name for provider in PROVIDERS.values() for name in provider.key_variables}:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai")
 
@@ -31,10 +31,10 @@ def test_a_maker_is_asked_at_its_endpoint_with_its_own_key(name: str, monkeypatc
     lm = choose(f"{name}:maker/m:7b").root
     assert isinstance(lm, OpenAILM)
     assert (lm.backend, lm.model, lm.base_url) == (name, "maker/m:7b", provider.url)
-    if provider.keys:
-        with pytest.raises(LLMError, match=f"no API key: set {provider.keys[0]}"):
+    if provider.key_variables:
+        with pytest.raises(LLMError, match=f"no API key: set {provider.key_variables[0]}"):
             lm.complete(ASK)
-        for variable in provider.keys:
+        for variable in provider.key_variables:
             monkeypatch.setenv(variable, f"key-of-{variable}")
             assert make_lm(name, "m").secrets == (f"key-of-{variable}",)  # type: ignore[attr-defined]
             monkeypatch.delenv(variable)

@@ -87,16 +87,16 @@ def test_a_model_that_wants_the_responses_api_is_asked_there(endpoint: Any) -> N
     endpoint.usage = USED
     refusal = (404, "This model is only supported in v1/responses and not in v1/chat/completions.")
     endpoint.reply = lambda body: refusal if "messages" in body else "hello"
-    lm = OpenAILM("pro", base_url=endpoint.url, api_key="k", reasoning_effort="low", max_completion_tokens=9)
-    pieces: list[str] = []
+    options: Any = {"reasoning_effort": "low", "max_completion_tokens": 9, "extra_body": {"reasoning": None}}
+    lm, pieces = OpenAILM("pro", base_url=endpoint.url, api_key="k", **options), list[str]()
     for _ in range(2):
         reply = lm.complete(ASK, on_delta=pieces.append)
         assert (reply.text, reply.input_tokens, reply.output_tokens) == ("hello", 11, 7)
         assert (reply.details.cache_read, reply.details.reasoning) == (4, 3)
     assert endpoint.paths == ["/v1/chat/completions", "/v1/responses", "/v1/responses"]
     body = endpoint.requests[-1]
-    assert (body["input"], body["store"]) == (ASK, False)
-    assert (body["reasoning"], body["max_output_tokens"]) == ({"effort": "low"}, 9)
+    fields = [body[name] for name in ("input", "store", "reasoning", "max_output_tokens")]
+    assert fields == [ASK, False, {"effort": "low"}, 9]
     assert pieces == ["hel", "lo"] * 2
 
 

@@ -17,7 +17,7 @@ from rlm import RLM, Completion, Read, ScriptedLM, Source
 from rlm.cli.commands import app
 from rlm.context.text_parts import text_parts
 from rlm.prompts.system import conversation
-from rlm.trajectory.source import NONE_NAMED, format_sources
+from rlm.trajectory.source import NO_SOURCES, format_sources
 from rlm.view.feed import RowFeed
 
 cli = CliRunner()
@@ -139,7 +139,7 @@ def test_run_cite_prints_them_and_cite_tells_whether_they_stand(
     assert (again.exit_code, again.stdout) == (0, LINE + "\n"), again.output
     append("more\n", context)
     assert json.loads(cli.invoke(storage, ["cite", str(context), source["reference"], "--json"]).stdout)["stands"]
-    assert format_sources([]) == NONE_NAMED
+    assert format_sources([]) == NO_SOURCES
 
 
 def test_a_source_has_the_address_of_its_document(tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ import pytest
 from quirks import ROWS, Answer
 from rlm_replies import ASK
 
+from rlm.calls.usage import with_counted_usage
 from rlm.errors import LLMError
 from rlm.models import anthropic, chat, responses
 from rlm.models.endpoint_errors import CallTarget, EndpointError, make_error
-from rlm.models.lm import with_counted_usage
 from rlm.models.reply_builder import ReplyBuilder
 from rlm.models.wire import read_body
 
@@ -65,9 +65,9 @@ def test_hostile_bytes(api: ModuleType) -> None:
         size = r.choice([3, 50, 10_000])
         try:
             for part in read_body((body[at : at + size] for at in range(0, len(body), size)), target, 60):
-                if not part.is_event:
+                if part.type == "whole":
                     read_answer(part.value, builder, target)
-                elif part.value is not None:
+                elif part.type == "event":
                     read_event(part.value, builder)
             builder.is_whole = True
             counts = api.count_usage(builder.usage, builder.tier, "http://x/v1")
