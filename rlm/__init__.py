@@ -3,7 +3,7 @@
 from rlm import RLM
 print(RLM(model="gpt-5", sub_model="gpt-5-nano").completion("Who did it?", context=text))
 
-Code that the model writes runs in a confined process (`runner="subprocess"`): no keys, no network, no files.
+By default, code that the model writes runs in a confined process, without keys, network and files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Find the answer that a reply gives in words: in any turn, in the last call, which demands one, or after it."""
+"""Find the answer that a reply gives in words: in any turn, in the last, which demands one, or at a limit."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ _NO_ANSWER = (faults.TAKEN_BACK, faults.TO_COME)  # the model itself says that i
 _FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})\w*[ \t]*$", re.MULTILINE)  # "```python", "~~~"; not "``` x = 1"
 _BEFORE_ANSWER = re.compile(r"[ \t]+(?=(?:FINAL|FINAL_VAR|SUBMIT)\([^\n]*\)[*_`. \t]*$)", re.MULTILINE)
 """The space before an answer that ends its line: in "So it is FINAL(3).", but not in "FINAL(3) is it"."""
-_GIVE_VARIABLE = "FINAL({0}) if {0!r} in globals() else FINAL_VAR({0!r})"
-"""Gives a variable as the answer: FINAL its value as it is; FINAL_VAR explains that there is no such variable."""
+_GIVE_VARIABLE = "FINAL({0}) if {0!r} in globals() else FINAL_VAR({0!r})"  # FINAL_VAR explains what is missing
 
 
 class WrittenAnswer(NamedTuple):

@@ -146,7 +146,7 @@ class _Batch:
                         path.unlink(missing_ok=True)
 
     def _keep(self, row: Result) -> None:
-        """Keep a result as the newest of its question, and add its cost, without that of a try that it continued."""
+        """Keep a result as the newest of its question, and add its cost beyond that of the try that it continued."""
         counted = self.results.get(row["id"], {}).get("spent", {}) if row.get("continued") else {}
         self.spent = {key: self.spent[key] + row["spent"][key] - counted.get(key, 0) for key in _SHARED}
         self.results[row["id"]] = row

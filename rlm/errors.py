@@ -80,7 +80,7 @@ class UnknownOption(RLMError, TypeError):
 
 
 class InvalidArgument(RLMError, ValueError):
-    """A question or context is not what it should be, an argument is not allowed here, or a session is closed."""
+    """A question, context or other argument cannot be used here, or the session is closed."""
 
 
 class TrajectoryError(RLMError, ValueError):

@@ -127,8 +127,8 @@ class Loop:
         else:
             opening = prompts.turn_message(
                 question.turns + 1, None if remaining is None else question.turns + remaining, question.text,
-                to_read=self._has_text, has_run=self.has_run,
-                again=question.previous is not None and question.previous.repeats > 0,
+                has_text=self._has_text, has_run=self.has_run,
+                is_repeat=question.previous is not None and question.previous.repeats > 0,
             )  # fmt: skip
         step = self._ask(question.turns_before + question.turns + 1, prompts.with_opening(self.messages, opening))
         step = self._handle_reply(step, question, remaining)
@@ -247,7 +247,7 @@ class Loop:
         is_alone = final.stands_alone(parsed.own_text, step.reply.thinking)
         written = self._answers.resolve(final, step.prompt, is_alone=is_alone)
         is_unseen = self._has_text and not self.has_run
-        if may_refuse and is_unseen and written.answer is not None and self._gateway.spent is None:
+        if may_refuse and is_unseen and written.answer is not None and self._gateway.reason_to_stop is None:
             return replace(step, notice=notices.UNSEEN, refusal="unseen")
         reason = None if written.answer is None else "answer"
         return replace(step, final_answer=written.answer, notice=written.notice, reason=reason, claims=final.claims)
@@ -258,7 +258,7 @@ class Loop:
         if has_invented_turn:
             notice = f"{notice}\n\n{notices.INVENTED}" if notice else notices.INVENTED
         notice = notices.combine_notices(step.reply, step.cells, notice)
-        return replace(step, notice=notice, reason=self._gateway.spent, claims=())
+        return replace(step, notice=notice, reason=self._gateway.reason_to_stop, claims=())
 
     def _take_forced_answer(self, step: Step, parsed: ParsedReply) -> Step:
         """End `step`, whose call demanded an answer, with the answer that its code gives, or else its words."""
@@ -300,7 +300,7 @@ class Loop:
                 block.code, result, io=reads.cost, ranges=reads.ranges, start_seconds=started, calls_seconds=waited,
                 ahead=reads.ahead, handed=reads.handed,
             ))  # fmt: skip
-            if result.final_answer is not None or result.raised or self._gateway.spent:
+            if result.final_answer is not None or result.raised or self._gateway.reason_to_stop:
                 break
         return cells
 

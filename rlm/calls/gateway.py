@@ -109,7 +109,7 @@ class Gateway:
         self._stop_reason = reason
 
     @property
-    def spent(self) -> str | None:
+    def reason_to_stop(self) -> str | None:
         """Why no call may be made: the reason of `stop`, or the keyword of a limit such as `max_calls`; else None."""
         with self._lock:
             used, budget = self.usage, self.budget
@@ -233,7 +233,7 @@ class Gateway:
         listener = replies.Listener(call.on_delta, self._check_time)
         paid: Reply | None = None
         with self._lock:  # one step, so that the calls of a batch together exceed no limit
-            if reason := self.spent:
+            if reason := self.reason_to_stop:
                 advice = "" if self._stop_reason else "; answer from what you have"
                 raise BudgetSpent(f"no more calls: {describe_end(reason)}{advice}", reason=reason)
             self._in_progress += 1

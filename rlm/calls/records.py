@@ -22,7 +22,7 @@ class ChildRun:
     error: LLMError | None = None  # why it has no answer
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields that it adds to the record of the call that started it."""
+        """The fields of the child run in the record of its call."""
         return {"usage_summary": self.usage.to_dict(), "iterations": self.iterations, "reason": self.reason}
 
 

@@ -115,9 +115,8 @@ class SubCalls:
         messages = [{"role": "user", "content": prompt}]
         started = self.gateway.elapsed()
         error: LLMError | None = None
-        paid: Reply | None
         try:
-            paid = self.gateway.ask(self._lm, messages, model=name, order=order, must_be_whole=True)
+            paid: Reply | None = self.gateway.ask(self._lm, messages, model=name, order=order, must_be_whole=True)
         except LLMError as exc:  # also for a reply that is cut or empty, which may have been paid for
             error, paid = exc, exc.reply
             if isinstance(exc, PromptTooLong):
@@ -185,14 +184,14 @@ class SubCalls:
         return f"{prompt}\n\n{context}"
 
     def _make_batch(self, calls: Sequence[_CellCall], at_once: int, return_exceptions: bool) -> list[str | LLMError]:
-        """Make the calls of a batch. Returns the answers, with errors in their places or, by default, raised as one."""
+        """Make the calls of a batch. Returns answers and, with `return_exceptions`, errors; else raises one for all."""
         answers = self._make_all(calls, at_once)
         failed = [(index, answer) for index, answer in enumerate(answers) if isinstance(answer, LLMError)]
         if not failed or return_exceptions:
             return answers
         index, error = failed[0]
         failures = f"{len(failed)} of {len(calls)} calls failed"
-        can_repeat = len(failed) < len(calls) and not self.gateway.spent
+        can_repeat = len(failed) < len(calls) and not self.gateway.reason_to_stop
         advice = " (return_exceptions=True keeps the other answers)" if can_repeat else ""
         raise LLMError(f"{failures}; the first was prompts[{index}]: {error}{advice}") from error
 

@@ -113,7 +113,7 @@ class CellClock:
     started: float = field(default_factory=time.perf_counter)
 
     def seconds_left(self) -> float:
-        """Seconds until the cell must end; negative after that. With a spent budget it has 1, to draft an answer."""
+        """Seconds until the cell must end; negative after that. A spent budget leaves it 1 in all, for a draft."""
         elapsed = time.perf_counter() - self.started
         own_seconds = elapsed - (self.waited.seconds - self.waited_before)
         return min(self.limit_seconds - own_seconds, max(self.run_seconds_left(), 1 - elapsed))

@@ -184,7 +184,7 @@ class _Compilation:
 
     def _digest_by_model(self, rlm: RLM, info: SessionInfo) -> list[Statement]:
         """The model's statements about a session, within what the budget leaves. Raises BudgetSpent."""
-        if reason := self._gateway.spent:
+        if reason := self._gateway.reason_to_stop:
             raise BudgetSpent(reason=reason)
         used = self._gateway.usage
         remaining = self._gateway.budget.reduced_by(

@@ -9,8 +9,7 @@ _BRACKETS = {list.__repr__: ("[", "]"), tuple.__repr__: ("(", ")"), set.__repr__
 _NOTE = re.compile(r"\n\.\.\. \[([\d,]+) characters omitted\] \.\.\.\n")  # as `join_ends` writes it
 _NOTE_CHARACTERS = 50  # the longest note; a text with one is not cut to the same length again
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")  # not tab, LF, CRLF
-VOLATILE = re.compile(r"<cell \d+\.\d+>| at 0x[0-9a-f]{6,16}(?=[>,])")
-"""What differs in outputs from run to run: numbers of cells, and addresses such as " at 0x7f12ab"."""
+VOLATILE = re.compile(r"<cell \d+\.\d+>| at 0x[0-9a-f]{6,16}(?=[>,])")  # numbers of cells, addresses: "at 0x7f12ab"
 _SURROGATE = re.compile(r"[\ud800-\udfff]")  # half of a pair, which has no encoding
 
 

@@ -35,7 +35,7 @@ class TextPart:
         return None if (documents := self._documents()) is None else documents.at(offset)
 
     def url_at(self, offset: int) -> str | None:
-        """The `url` in the metadata of the document with the character at `offset`, else its name, if that is one."""
+        """The `url` in the metadata of the document with the character at `offset`, else its name if it is a URL."""
         documents, document = self._documents(), self.document_at(offset)
         if document is None:
             return None

@@ -15,8 +15,8 @@ from rlm.models.reply_builder import ReplyBuilder
 
 
 class ClaudeAgentLM:
-    """A model that is asked through Claude Code, with a session for each call that has no tools, no settings and one
-    turn. The SDK takes one prompt, so a conversation becomes one text with tags for its roles. It reports dollars."""
+    """A model that is asked through Claude Code. Each call is a session of one turn, without tools and settings. As
+    the SDK takes one prompt, a conversation becomes one text with tags for its roles. The SDK reports dollars."""
 
     backend = "claude-agent"
     window_tokens = 200_000

@@ -99,7 +99,7 @@ def read_error(value: object) -> ErrorReport:
 
 
 def read_error_event(value: object) -> ErrorReport:
-    """The failure in an event named `error`, a JSON value or a text. Without a code or status it gets 502."""
+    """The failure in an event named `error`, a JSON value or a text. Without a known status it gets 502."""
     report = find_error(value) or find_error({"error": value}) or read_error(value or None)
     is_known = report.code or report.status or _guess_status(report)
     return report if is_known else replace(report, status=502)

@@ -61,7 +61,7 @@ class Reply:
 class LM(Protocol):
     """A language model. Safe for use by many threads.
 
-    Optional attributes: `model`, the default name; `prompt_characters`, the most of one prompt; `window_tokens`, the
+    Optional attributes: `model`, the default name; `prompt_characters`, the most in a prompt; `window_tokens`, the
     window of the model; `secrets`, strings that must not be written down; `close()`, which frees connections;
     `sampling`, the options that it sends with each request, and `with_sampling(options)`, the same model with others.
     """
@@ -69,6 +69,7 @@ class LM(Protocol):
     def complete(self, messages: Sequence[Message], *, model: str | None = None, on_delta: OnDelta = None) -> Reply:
         """Answer a conversation, calling `on_delta` with each piece of text as it arrives. Raises LLMError; one whose
         `transient` is true is worth another try. An exception of `on_delta` ends the call."""
+        ...
 
 
 @dataclass(slots=True, eq=False)

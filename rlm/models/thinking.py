@@ -69,8 +69,7 @@ def _split_at_marks(text: str) -> tuple[str, list[str]]:
     """The text outside the marks, and each text of thinking."""
     answer, thoughts = list[str](), list[str]()
     fences = _Fences(text)
-    start = 0  # of the text that is in neither list yet
-    offset = 0  # from which the next mark is looked for
+    start = offset = 0  # of the text that is in neither list yet, and of the search for the next mark
     while mark := _MARK.search(text, offset):
         offset = mark.end()
         if fences.enclose(mark, start) or _is_mention(text, mark, start):

@@ -65,7 +65,7 @@ def as_one_line(text: str) -> str:
 
 
 def _limit_size(chunks: Iterable[bytes], target: CallTarget) -> Iterator[bytes]:
-    """Yield the chunks. Raises LLMError when a body is too large for one of a model: no timeout ends an endless one."""
+    """Yield the chunks. Raises LLMError for a body larger than any answer of a model: no timeout would end it."""
     size = 0
     for chunk in chunks:
         size += len(chunk)

@@ -41,19 +41,19 @@ def next_question(query: str, *, broken_off: bool = False, lost: str = "") -> Me
     return {"role": "user", "content": f'{before}Now answer another query: "{query}"\n\n{reminder}'}
 
 
-def turn_message(turn: int, turns: int | None, query: str, *, to_read: bool, has_run: bool, again: bool = False) -> str:
+def turn_message(turn: int, turns: int | None, query: str, *, has_text: bool, has_run: bool, is_repeat: bool) -> str:
     """The message that opens turn `turn` of `turns`, from 1.
 
-    `to_read`: whether there is a context to look at. `has_run`: whether code of the model has run. `again`: whether the
-    last reply repeated the one before it. Until code has run, the message asks to look first. Later ones repeat the
-    question and how to finish, since small models forget both, without `FINAL(your answer)`, which they would copy.
+    `has_text`: whether there is a context to look at. `has_run`: whether code of the model has run. `is_repeat`:
+    whether the last reply repeated the one before it. Until code has run, the message asks to look first. Later ones
+    repeat the question and how to finish, since small models forget both; they would copy a `FINAL(your answer)`.
     """
     number = f"Turn {turn}" if turns is None else f"Turn {turn}/{turns}"
-    look = f" {LOOK_FIRST}" if to_read and not has_run else ""
+    look = f" {LOOK_FIRST}" if has_text and not has_run else ""
     if turn == 1:
         return f"{number}:{look}"
     short_query = " ".join(shorten(query, _QUERY_CHARACTERS).split())
-    repeated = (_AGAIN if has_run else _AGAIN_UNRUN) if again else ""
+    repeated = (_AGAIN if has_run else _AGAIN_UNRUN) if is_repeat else ""
     advice = f" Answer {_HOW_TO_ANSWER}."
     if has_run:
         advice = f" Answer from the output above {_HOW_TO_ANSWER} if the output does not say."
@@ -73,7 +73,7 @@ def with_opening(messages: Sequence[Message], opening: str) -> list[Message]:
 
 def messages_after(step: Step, window: ModelWindow) -> list[Message]:
     """The conversation after a turn: its prompt, its reply, and one message with output, errors and notices. A turn
-    that repeats the one before is left out. `window`: the window of which an output may fill a part."""
+    that repeats the one before is left out. `window`: an output may fill only a part of it."""
     *before, last = step.prompt
     if step.repeats:
         content = without_turn(last["content"])
