@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from rlm.errors import ChannelAbuse
 
-PROTOCOL = 3  # the version of the messages; a worker in a container may have another than its host
+PROTOCOL = 4  # the version of the messages; a worker in a container may have another than its host
 MOST_HEAD_BYTES = 1 << 20  # of a worker's JSON object: a megabyte of brackets takes 100 MB of memory. Texts are bytes
 MOST_MESSAGE_BYTES = 64 << 20  # the limit of a whole message from a worker, such as a batch of prompts
 UNBOUNDED = (1 << 32) - 1  # the largest length that four bytes can hold

@@ -225,8 +225,8 @@ def test_a_silent_worker_is_given_up_after_the_cells_time() -> None:
 
 
 def test_a_worker_of_another_version_is_refused() -> None:
-    with pytest.raises(RunnerUnavailable, match="protocol 99"):
-        Liar(lambda enemy: None, protocol=99)
+    with pytest.raises(RunnerUnavailable, match="protocol 3"):
+        Liar(lambda enemy: None, protocol=3)  # whose variables were a list
 
 
 def evaluated(program: list[Any], number: int, machine: str, *arguments: int) -> int:
