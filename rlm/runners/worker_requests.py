@@ -132,7 +132,7 @@ def _answer_call(channel: Channel, number: int, call: Callable[[], Any]) -> None
 def _encode_error(exc: Exception) -> list[str]:
     """The name of an exception, LLMError for its subclasses, and its message."""
     name = "LLMError" if isinstance(exc, LLMError) else type(exc).__name__
-    message = exc.args[0] if type(exc) is KeyError and exc.args else exc  # as a str, a KeyError is the repr of its key
+    message = exc.args[0] if type(exc) is KeyError and len(exc.args) == 1 else exc  # the str of a KeyError is a repr
     return [name, str(message)[:_ERROR_CHARACTERS]]
 
 

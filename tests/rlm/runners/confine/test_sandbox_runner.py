@@ -105,7 +105,7 @@ def test_functions_of_the_host_are_names_in_the_namespace(sandbox: Make) -> None
     def look_up(key: str, *, times: int = 1) -> dict[str, Any]:
         """Look a key up."""
         if key == "none":
-            raise KeyError(key)
+            raise KeyError(key, *range(1, times))
         return {"key": key * times, "list": [1, (2, None)]}
 
     runner = sandbox(names={"look_up": look_up, "bad": lambda: object()})
@@ -113,12 +113,12 @@ def test_functions_of_the_host_are_names_in_the_namespace(sandbox: Make) -> None
         "{'key': 'abab', 'list': [1, (2, None)]} Look a key up.\n"
     )
     assert "KeyError: 'none'" in runner.run("look_up('none')").stderr
+    assert "('none', 1)" in runner.run("look_up('none', times=2)").stderr
     assert "TypeError" in runner.run("bad()").stderr
     kinds = "class Table:\n    def __iter__(self): return iter(['a', 'b'])\n"
     for value in ("object()", "open", "{1: 2}", "b'x'", "bytearray(b'x')", "1 << 20_000", "Table()"):
         assert "cannot leave the sandbox" in runner.run(f"{kinds}look_up({value})").stderr, value
-    long = runner.run("len(look_up('é' * 100_000)['key'])")
-    assert long.stdout == "100000\n"
+    assert runner.run("len(look_up('é' * 100_000)['key'])").stdout == "100000\n"
 
 
 @pytest.mark.parametrize("context", ["a text", ["a", "list"]])
