@@ -93,7 +93,7 @@ class RemoteRunner(ABC):
             result = self._report_loss("WorkerDied", f"the process that ran the cell ended ({self._end(gone=True)})")
         except BaseException as exc:
             if not (isinstance(exc, KeyboardInterrupt) and self._interrupt()):
-                loss = self._report_loss("Interrupted", "the previous cell and its process were ended")
+                loss = self._report_loss(type(exc).__name__, "the previous cell and its process were ended")
                 self._pending_note = loss.stderr
                 self._end()
             raise

@@ -438,7 +438,7 @@ def test_tampering_with_the_channel_ends_the_run_with_a_typed_error(probe: Any, 
     assert answer.get("raised") == "ChannelAbuse", answer
     assert "\n" not in answer["message"]
     assert len(answer["message"]) < 500
-    assert "cell and its process were ended" in probe.run("")["stderr"]
+    assert "ChannelAbuse: the previous cell and its process were ended" in probe.run("")["stderr"]
     assert probe.outcome("1 + 1") == "2"  # the host lives, and can have another worker
 
 
