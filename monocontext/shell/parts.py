@@ -128,7 +128,7 @@ async def _write_bytes(call: ShellCall, view: Monocontext, count: int) -> int:
 
 async def _write_lines(call: ShellCall, view: Monocontext, start: int, stop: int) -> int:
     """Print lines [start, stop) of a view, as many as there are; returns 0."""
-    first, last = view.span.line_start(start), view.span.line_start(stop)
+    first, last = (view.span.line_start(min(line, len(view.lines))) for line in (start, stop))
     for chunk in view.view(first, last).chunks():
         await call.write(chunk)
     return 0
