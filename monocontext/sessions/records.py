@@ -26,6 +26,7 @@ Record = dict[str, Any]
 MOST_LINE_BYTES = 64 << 20  # a longer line is cut. The longest seen have 20 MB, and take some five times as much memory
 _LONG_LINE_BYTES = 4096  # what is kept of a line longer than `MOST_LINE_BYTES`
 _PIECE_BYTES = 1 << 16  # of a file that are read at once
+_ZSTD_BYTES = 512  # compressed bytes that are decompressed at once: they give at most 16 MiB
 _MOST_LEVELS = 200  # of nesting; deeper JSON is unreadable, since it would break later readers
 _MOST_STARTS = 50  # places in a damaged line that are tried as the beginning of a record
 _MOST_SEARCHED_CHARACTERS = 8 << 20  # a longer damaged line is not searched for records after one that broke off
@@ -51,7 +52,7 @@ def read_lines(path: Path) -> Iterator[RecordLine]:
     with open_file(path) as file:
         head = file.read(4)
         file.seek(0)
-        pieces = _inflate(file, path) if path.suffix == ".zst" else iter(partial(file.read, _PIECE_BYTES), b"")
+        pieces = _inflate(file, path) if path.suffix == ".zst" and head else iter(partial(file.read, _PIECE_BYTES), b"")
         if encoding := next((name for mark, name in _UTF16.items() if head.startswith(mark)), ""):
             pieces = codecs.iterencode(codecs.iterdecode(pieces, encoding, "replace"), "utf-8", "replace")
         for number, (data, size) in enumerate(_lines_in(pieces), 1):
@@ -201,9 +202,9 @@ def _lines_in(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
 
 
 def _inflate(file: IO[bytes], path: Path) -> Iterator[bytes]:
-    """Yield the bytes of a file compressed by zstd. Raises `OSError` if it is damaged or cut off."""
-    content = DecompressedFile(file, "zstd")
+    """Yield the bytes of a file compressed by zstd. Raises `OSError` where the file is damaged or cut off."""
+    content = DecompressedFile(file, "zstd", _ZSTD_BYTES)
     try:
-        yield from iter(partial(content.read, _PIECE_BYTES), b"")
+        yield from iter(partial(content.read, 1), b"")
     except DamagedCompression as error:
         raise OSError(f"{path}: {error}") from None

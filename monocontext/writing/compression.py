@@ -30,8 +30,8 @@ class DecompressedFile:
     """Reads the streams of a compressed file that is open at its beginning, one after another. Unlike the readers of
     `bz2`, `lzma` and `zstandard`, it refuses bytes after a stream that are not another stream."""
 
-    def __init__(self, file: IO[bytes], compression: str) -> None:
-        self._file, self._compression = file, compression
+    def __init__(self, file: IO[bytes], compression: str, step_bytes: int = _STEP_BYTES) -> None:
+        self._file, self._compression, self._step_bytes = file, compression, step_bytes
         self._unread = b""  # bytes of the file that were read, but not decompressed
         self._stream = _DECOMPRESSORS[compression]()
 
@@ -40,7 +40,7 @@ class DecompressedFile:
         content = bytearray()
         try:
             while len(content) < least_bytes:
-                compressed = self._unread or self._file.read(_STEP_BYTES)
+                compressed = self._unread or self._file.read(self._step_bytes)
                 if self._stream.eof:
                     compressed = self._skip_padding(compressed)
                     if not compressed:
@@ -61,7 +61,7 @@ class DecompressedFile:
         while unit_bytes and compressed.startswith(b"\0"):
             rest = compressed.lstrip(b"\0")
             padding_bytes += len(compressed) - len(rest)
-            compressed = rest or self._file.read(_STEP_BYTES)
+            compressed = rest or self._file.read(self._step_bytes)
         if unit_bytes and padding_bytes % unit_bytes:
             raise ValueError(f"expected zero bytes in multiples of {unit_bytes}, found {padding_bytes:,}")
         return compressed
