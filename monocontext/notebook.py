@@ -31,14 +31,14 @@ def progress_bar(label: str, total: int | None = None) -> Iterator[Callable[...,
     if _in_notebook():
         bar = _NotebookBar(label, total)
         try:
-            yield lambda done, *_: bar.show(_count_of(done))
+            yield lambda done: bar.show(_count_of(done))
         finally:
             bar.draw()
     elif sys.stderr.isatty():
         with _bar_on_terminal(label, total) as show:
-            yield lambda done, *_: show(_count_of(done))
+            yield lambda done: show(_count_of(done))
     else:
-        yield lambda *_: None
+        yield lambda done: None
 
 
 def context_card(kind: str, characters: int, facts: Iterable[str]) -> str:

@@ -196,23 +196,16 @@ def _methods(fields: dict[str, _Field], frozen: bool, eq: bool) -> dict[str, Any
     if eq:
         methods |= {"__eq__": __eq__, "__hash__": __hash__ if frozen else None}
     if frozen:
-        methods |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
+        methods |= {"__setattr__": _refuse_change, "__delattr__": _refuse_change}
         methods |= {"__getstate__": _state, "__setstate__": _set_state}
     return methods
 
 
-def _refuse_to_set(self: Any, name: str, value: object) -> None:
-    raise _frozen(f"cannot assign to field {name!r}")
-
-
-def _refuse_to_delete(self: Any, name: str) -> None:
-    raise _frozen(f"cannot delete field {name!r}")
-
-
-def _frozen(message: str) -> AttributeError:
+def _refuse_change(self: Any, name: str, *value: object) -> None:
+    """The `__setattr__` and `__delattr__` of a frozen record, with the messages of a dataclass."""
     from dataclasses import FrozenInstanceError
 
-    return FrozenInstanceError(message)
+    raise FrozenInstanceError(f"cannot {'assign to' if value else 'delete'} field {name!r}")
 
 
 def _state(self: Any) -> list[Any]:

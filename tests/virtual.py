@@ -20,7 +20,7 @@ from monocontext.format.filters.grams import TABLES, height, shrink_rows
 from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.index import FRAMES_PER_PAGE, FrameRecord, FrameRun, encode_page, flags_of_text, page_ref
 from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
-from monocontext.format.refs import FILTER_KIND, GRAM_BYTES, DocumentsRef, FilterRef, PageRef
+from monocontext.format.refs import FILTER_KIND, GRAM_BYTES, DocumentsRef, FilterRef, FilterRun, PageRef
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import (
     Blob,
@@ -126,7 +126,7 @@ def virtual_context(
             if not here and not distinct:
                 repeated[size] = own
         pages.append(moved_page(own, None, pages[-1] if pages else None))
-    copies = inline.ends(plants.get(0, plain), plants.get(frames - 1, plain))
+    copies = inline.end_copies(plants.get(0, plain), plants.get(frames - 1, plain))
     manifest = Manifest(
         generation=1,
         write_id="virtual",
@@ -211,7 +211,7 @@ def _filters(frames: int, plain: bytes, planted: Mapping[int, bytes], objects: O
         size = min(GROUP_FRAMES, frames - first)
         here = {number - first: special[number] for number in special if first <= number < first + size}
         seed = google_crc32c.value(f"{first} {size}".encode())
-        ref = FilterRef(FILTER_KIND, TABLES, _BITS, OVERLAP_BYTES, size, ((first, 0, size),), (), seed)
+        ref = FilterRef(FILTER_KIND, TABLES, _BITS, OVERLAP_BYTES, size, (FilterRun(first, 0, size),), (), seed)
         layout = FilterLayout(ref)
         names = [f"virtual filter {first} {size} {part}".encode() for part in range(layout.parts)]
         refs.append(replace(ref, parts=tuple(hashlib.sha256(name).hexdigest()[:32] for name in names)))

@@ -45,17 +45,17 @@ def _asynchronous(name: str, mode: Mode, method: Any) -> Any:
     return property(asynchronous) if isinstance(method, property) else asynchronous
 
 
-def _methods(source: type, names: dict[Mode, str], renamed: dict[str, str] | None = None) -> type:
-    """A base class with asynchronous methods of `source`, by mode. `renamed`: the other names that some have there."""
+def _methods(class_name: str, source: type, names: dict[Mode, str], renamed: dict[str, str]) -> type:
+    """A base class with asynchronous methods of `source`, named by mode. `renamed`: other names in `source`."""
     methods = {}
     for mode, words in names.items():
         for name in words.split():
-            source_name = (renamed or {}).get(name, name)
+            source_name = renamed.get(name, name)
             methods[name] = _asynchronous(source_name, mode, getattr(source, source_name))
-    return type("Methods", (), {"_names": names} | methods)
+    return type(class_name, (), {"_names": names} | methods)
 
 
-TextMethods = _methods(Monocontext, {
+TextMethods = _methods("TextMethods", Monocontext, {
     Mode.AT_ONCE: "__len__ url generation stats lines documents prefetch hint thinking reads_since handed_since",
     Mode.STREAMED: "grep chunks",
     Mode.AWAITED: """
@@ -65,13 +65,9 @@ TextMethods = _methods(Monocontext, {
         isalnum isalpha isascii isdecimal isdigit isidentifier islower isnumeric isprintable isspace istitle isupper
     """,
 }, renamed={"contains": "__contains__"})  # fmt: skip
-LineMethods = _methods(
-    LineView,
-    {Mode.AWAITED: "count __getitem__", Mode.STREAMED: "__aiter__"},
-    renamed={"count": "__len__", "__aiter__": "__iter__"},
-)
-DocumentMethods = _methods(
-    Documents,
-    {Mode.AT_ONCE: "count", Mode.AWAITED: "contains record metadata at __getitem__", Mode.STREAMED: "items __aiter__"},
-    renamed={"contains": "__contains__", "__aiter__": "__iter__"},
-)
+LineMethods = _methods("LineMethods", LineView, {
+    Mode.AWAITED: "count __getitem__", Mode.STREAMED: "__aiter__",
+}, renamed={"count": "__len__", "__aiter__": "__iter__"})  # fmt: skip
+DocumentMethods = _methods("DocumentMethods", Documents, {
+    Mode.AT_ONCE: "count", Mode.AWAITED: "contains record metadata at __getitem__", Mode.STREAMED: "items __aiter__",
+}, renamed={"contains": "__contains__", "__aiter__": "__iter__"})  # fmt: skip

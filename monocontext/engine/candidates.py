@@ -62,8 +62,8 @@ class Candidates:
         self._frame = frame
         self._locate = locate
         self._stats = stats
-        self._to_here: Callable[[int], int] = int  # maps an offset in the stored text to one in the derived text
-        self._to_stored: Callable[[int], int] = int  # and back
+        self._to_here: Callable[[int], int] = int  # maps offsets in the stored text to those in the derived text
+        self._to_stored: Callable[[int], int] = int  # maps them back; `int` changes nothing
         self._last_hit: Frame | None = None  # the frame of the last match
 
     @property

@@ -13,17 +13,17 @@ from monocontext.engine.candidates import Narrowing, Runs
 from monocontext.engine.fetch.cache import CachedBytes
 from monocontext.engine.fetch.requests import FILTER_GAP_BYTES, FetchItem, Missing
 from monocontext.engine.fetch.workers import LOCK
+from monocontext.engine.frame_table import NotInMemory
 from monocontext.format.directories import entries_in
 from monocontext.format.filters.query import Literal, Query, leaves
-from monocontext.format.index import Frame, Page
 from monocontext.format.refs import FilterDirectory, FilterRef
 from monocontext.records import dataclass, field
 
 if TYPE_CHECKING:
     from monocontext.engine.fetch.fetcher import Fetcher
-    from monocontext.engine.frame_table import Column, FrameTable, GetLoaded
+    from monocontext.engine.filter_planner import Frames, Planner, Records
+    from monocontext.engine.frame_table import FrameTable, GetLoaded
     from monocontext.format.filters.layout import FilterLayout
-    from monocontext.format.filters.planner import Frames, Planner, Records
 
 _WAVES = 3  # the most round trips for rows: the sparsity of rows, the first rows, others
 _LEAST_FRAMES = 8  # a search in fewer frames uses no filter, since the look-up would be a round trip of its own
@@ -187,39 +187,6 @@ def _restrict(runs: Runs, has_rows: bool, within: range) -> Narrowing:
     return Narrowing(frames, runs=None, reason=reason, dense_runs=candidates if remaining <= MOST_LISTED else None)
 
 
-class NotInMemory(Exception):
-    """The record of a frame is not in memory: `item`, an index page or its directory, has to be fetched first."""
-
-    def __init__(self, item: FetchItem):
-        super().__init__(item.key)
-        self.item = item
-
-
-class RecordsInMemory:
-    """The records of frames whose index pages are in memory. For other frames each method raises `NotInMemory`."""
-
-    def __init__(self, table: FrameTable):
-        self._table = table
-
-    def prefetch_pages(self, numbers: Sequence[int]) -> None:
-        for number in numbers:
-            self._page("frames", number)
-
-    def frame(self, number: int) -> Frame:
-        page = self._page("frames", number)
-        return page[number - page.first_frame]
-
-    def locate(self, character: int) -> Frame:
-        page = self._page("characters", character)
-        return page[page.at_character(character)]
-
-    def _page(self, column: Column, value: int) -> Page:
-        page = self._table.page_or_item(column, value)
-        if not isinstance(page, Page):
-            raise NotInMemory(page)
-        return page
-
-
 @dataclass(slots=True, eq=False)
 class _Section:
     """Frames whose filters are looked up together: the filters of the root, or those that one directory names."""
@@ -261,7 +228,7 @@ class _Section:
 
 
 def _make_planner(refs: Sequence[FilterRef], frames: int, first: int, stop: int) -> Planner:
-    from monocontext.format.filters.planner import Planner  # not loaded by a process that never searches
+    from monocontext.engine.filter_planner import Planner  # not loaded by a process that never searches
 
     return Planner(refs, frames, first, stop)
 

@@ -169,23 +169,19 @@ class FrameTable:
         first, last = self._page_number("characters", start), self._page_number("characters", stop - 1)
         for number in range(last, first - 1, -1) if backward else range(first, last + 1):
             page = self.page(number)
-            order = page.between(start, stop, backward)
+            order = page.numbers_between(start, stop, backward)
             for offset in range(0, len(order), BLOCK_FRAMES):
                 yield [page[i] for i in order[offset : offset + BLOCK_FRAMES]]
 
     def locate(self, character: int) -> Frame:
         """The frame that holds a character of the text (at most 1 GET, for its index page)."""
         page = self.page_at(character)
-        return page[page.at_character(character)]
+        return page[page.number_at(character)]
 
     def frame(self, number: int) -> Frame:
         """The record of a frame (at most 1 GET, for its index page)."""
         page = self.page(self._page_number("frames", number))
         return page[number - page.first_frame]
-
-    def frame_numbers(self, start: int, stop: int) -> range:
-        """The numbers of the frames that hold characters [start, stop), a non-empty range (at most 2 GETs)."""
-        return self.look_up_and_fetch(lambda get_loaded: self.range_in_memory(start, stop, get_loaded))
 
     def frame_at_byte(self, byte: int) -> Frame:
         """The frame that holds a byte of the text in UTF-8 (at most 1 GET, for its index page)."""
@@ -264,7 +260,7 @@ class FrameTable:
             first_page, last_page = self._page_number("characters", start), self._page_number("characters", stop - 1)
             for first in range(first_page, last_page + 1, PAGES_AHEAD):
                 for page in self._fetch_pages(range(first, min(first + PAGES_AHEAD, last_page + 1))):
-                    within = page.between(start, stop)
+                    within = page.numbers_between(start, stop)
                     if not page.all_frames_have(flag, within.start, within.stop):
                         frames = [page[i] for i in within]
                         runs += [(frame.number, frame.number + 1) for frame in frames if not frame.flags & flag]
@@ -302,7 +298,7 @@ class FrameTable:
                 page = last.page if last is not None and last.number == number else cache.peek(("page", number))
                 if not isinstance(page, Page):
                     return False
-                i = page.at_character(start)
+                i = page.number_at(start)
                 if page.first_frame + i not in cache:
                     return False
                 start = page.starts[i + 1]
@@ -338,7 +334,7 @@ class FrameTable:
     def _number_or_item(self, character: int, get_loaded: GetLoaded | None) -> int | FetchItem:
         """The number of the frame that holds a character, or the item to fetch first."""
         page = self.page_or_item("characters", character, get_loaded)
-        return page.first_frame + page.at_character(character) if isinstance(page, Page) else page
+        return page.first_frame + page.number_at(character) if isinstance(page, Page) else page
 
     def _page_item(self, number: int) -> FetchItem:
         """The item to fetch for an index page (1 GET for each directory above it that is not open)."""
@@ -349,6 +345,39 @@ class FrameTable:
             ("page", number), ref.key, 0, ref.size_bytes, ref.size_bytes,
             lambda body: Page(bytes(body), ref, before),
         )  # fmt: skip
+
+
+class NotInMemory(Exception):
+    """The record of a frame is not in memory: `item`, an index page or its directory, has to be fetched first."""
+
+    def __init__(self, item: FetchItem):
+        super().__init__(item.key)
+        self.item = item
+
+
+class RecordsInMemory:
+    """The records of frames whose index pages are in memory. For other frames each method raises `NotInMemory`."""
+
+    def __init__(self, table: FrameTable):
+        self._table = table
+
+    def prefetch_pages(self, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            self._page("frames", number)
+
+    def frame(self, number: int) -> Frame:
+        page = self._page("frames", number)
+        return page[number - page.first_frame]
+
+    def locate(self, character: int) -> Frame:
+        page = self._page("characters", character)
+        return page[page.number_at(character)]
+
+    def _page(self, column: Column, value: int) -> Page:
+        page = self._table.page_or_item(column, value)
+        if not isinstance(page, Page):
+            raise NotInMemory(page)
+        return page
 
 
 def frame_item(frame: Frame) -> FetchItem:

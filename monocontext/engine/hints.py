@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from operator import add, floordiv, mod, mul, or_, sub, truediv
 from typing import Any, Literal, NamedTuple
 
-MOST_HINTS = 256  # the most hints of one reply, and the longest list whose values are remembered
+MOST_HINTS = 256  # the most hints of one reply
+_MOST_ITEMS = 256  # the longest list whose values are remembered
 _MOST_LINE_CHARACTERS = 4_000  # the rest of a longer line is ignored
 _MOST_NAMES = 500  # the most names whose values are remembered
 _MOST_NUMBER = 1 << 62  # larger numbers are unknown, so that a chain of products takes no time
@@ -142,19 +143,23 @@ class CodeHints:
 
     def _statement(self, node: ast.stmt, indent: int) -> Iterator[Hint]:
         """The reads of a statement, and of a body on its line. Remembers what it assigns, and the scope of a loop."""
+        scope = self._scopes[-1]
+        loop: _Scope | None = None
         for part in ast.iter_child_nodes(node):
             if isinstance(part, ast.expr):
-                yield from self._reads(part, self._scopes[-1])
-        rounds = self._scopes[-1].rounds
-        values = [self._value(node.value, names) if isinstance(node, ast.Assign) else None for names in rounds]
-        loop = self._loop(node.target, node.iter, self._scopes[-1], indent) if isinstance(node, ast.For) else None
+                yield from self._reads(part, scope)
+        assigned, values = "", list[Any]()  # found before the old values are forgotten: `x = x + 1`
+        match node:
+            case ast.Assign(targets=[ast.Name(id=assigned)], value=expression):
+                values = [self._value(expression, names) for names in scope.rounds]
+            case ast.For(target=target, iter=items):
+                loop = self._loop(target, items, scope, indent)
         for stored in _stored_in(node):
-            for names in [names for scope in self._scopes for names in scope.rounds]:
+            for names in [names for outer in self._scopes for names in outer.rounds]:
                 names.pop(stored, None)
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            for names, value in zip(rounds, values, strict=True):
-                if value is not None and len(names) < _MOST_NAMES:
-                    names[node.targets[0].id] = value
+        for names, value in zip(scope.rounds, values, strict=False):
+            if value is not None and len(names) < _MOST_NAMES:
+                names[assigned] = value
         if loop:
             self._scopes.append(loop)
         for body in getattr(node, "body", ()):
@@ -247,20 +252,20 @@ class CodeHints:
                     value = names.get(name)
                 case ast.Attribute(value=ast.Name("re"), attr=name) if name in _FLAGS:
                     value = int(getattr(re, name))
-                case ast.Tuple(elts=items) | ast.List(elts=items) if 0 < len(items) <= MOST_HINTS:
+                case ast.Tuple(elts=items) | ast.List(elts=items) if 0 < len(items) <= _MOST_ITEMS:
                     values = tuple([self._value(item, names) for item in items])
                     value = None if None in values else values
                 case ast.UnaryOp(op=ast.USub(), operand=operand):
                     value = -self._value(operand, names)
                 case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATIONS:
                     sides = self._value(left, names), self._value(right, names)
-                    if not any(isinstance(side, str | tuple) for side in sides):
+                    if not any(isinstance(side, str | tuple) for side in sides):  # not "-" * 10 ** 12
                         value = _OPERATIONS[type(op)](*sides)
                 case ast.Call(func=ast.Name("len"), args=[text]) if isinstance(self._value(text, names), _Text):
                     value = self._characters
                 case ast.Call(func=ast.Name(name), args=arguments) if name in _FUNCTIONS:
                     numbers = [self._value(argument, names) for argument in arguments]
-                    if all(isinstance(number, int | float) for number in numbers):  # not max(range(10**10))
+                    if all(isinstance(number, int | float) for number in numbers):  # not max(range(10 ** 10))
                         value = _FUNCTIONS[name](*numbers)
                 case ast.Call(func=ast.Attribute(value=text, attr="lower" | "upper" | "casefold"), args=[]):
                     value = _Text(ignore_case=True) if isinstance(self._value(text, names), _Text) else None

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class CacheOptions(TypedDict, total=False):
-    """Options of `Monocontext.open` that say how a text is read."""
+    """Options that say how a text is read, wherever it is stored."""
 
     cache_bytes: int
     """Memory for decoded text and index pages."""

@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from monocontext.engine.candidates import Candidates, Narrowing, Runs
-from monocontext.engine.fetch.fetcher import Fetcher, FindForeign, refuse_foreign, wave_bytes
+from monocontext.engine.fetch.fetcher import Fetcher, FindForeign, wave_bytes
 from monocontext.engine.fetch.requests import FetchItem, FetchRequest
 from monocontext.engine.fetch.workers import LOCK, Workers
 from monocontext.engine.filter_lookup import FilterLookup, FilterSearch
@@ -63,12 +63,12 @@ class Reader:
         store: RangeReader,
         workers: Workers,
         *,
-        url: str = "",
-        cache_bytes: int = 256 << 20,
-        find_foreign: FindForeign = refuse_foreign,
-        stats: Stats | None = None,
-        prefetch: Prefetch = "all",
-        round_trip_seconds: float | None = None,
+        url: str,
+        cache_bytes: int,
+        find_foreign: FindForeign,
+        stats: Stats | None,
+        prefetch: Prefetch,
+        round_trip_seconds: float | None,
     ):
         """`find_foreign`: finds the objects outside the context. `prefetch`: which reads are fetched ahead.
         `round_trip_seconds`: that of the store; 0 if it is near, None if it was not measured."""
@@ -198,7 +198,7 @@ class Reader:
         page = self.table.page_or_item("characters", character)
         if not isinstance(page, Page):
             return None
-        result = self._in_memory(page.first_frame + page.at_character(character))
+        result = self._in_memory(page.first_frame + page.number_at(character))
         return None if result is None else self._note_use(result)
 
     def load(self, frame: Frame) -> FrameText:
@@ -326,7 +326,7 @@ class Reader:
         a text with directories of filters, none in other texts (3 waves of 2 GETs)."""
         if stop <= start or not self.manifest.filter_directories:
             return []
-        within = self.table.frame_numbers(start, stop)
+        within = self.table.look_up_and_fetch(lambda get_loaded: self.table.range_in_memory(start, stop, get_loaded))
         first_frames = self._filters.borders(within)
         self.table.prefetch_pages(first_frames)
         return [self.frame(number).start for number in first_frames]

@@ -25,18 +25,12 @@ def find(hay: Any, needle: Any, start: int = 0, stop: int = sys.maxsize) -> int:
     offset: int = hay.find(needle, start, min(start + NEAR + len(needle), stop))
     if offset >= 0:
         return offset
-    search = _c_search() if _is_plain(hay, needle) else None
+    is_ascii = type(hay) is str and hay.isascii() and needle.isascii()  # so memory has a byte a character
+    search = _c_search() if needle and (is_ascii or type(hay) is bytes) else None
     if search is None:
         return int(hay.find(needle, start + NEAR, stop))
     first = hay.find(needle[:1], start + NEAR, stop)
     return search(hay, needle, first, stop) if first >= 0 else -1
-
-
-def _is_plain(hay: Any, needle: Any) -> bool:
-    """Whether the characters are stored as bytes in memory."""
-    if not needle:
-        return False
-    return type(hay) is bytes or (type(hay) is str and hay.isascii() and needle.isascii())
 
 
 @cache

@@ -9,7 +9,7 @@ from monocontext.errors import DamagedData, NotAContext
 from monocontext.records import dataclass
 from monocontext.stores.protocol import Store
 
-MOST_LINES = 1 << 61  # the limit of line numbers, so that the sum of two is a valid result of `len`
+_LINE_LIMIT = 1 << 61  # line numbers are below it, so that the sum of two is a valid result of `len`
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,10 @@ def parse_manifest(data: bytes, name: str) -> list[DeepRecurseSegment]:
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise NotAContext(f"{name}: expected the manifest of a context or of DeepRecurse, found other JSON") from error
     for segment in segments:
-        for count in (segment.start_line, segment.line_count):
-            if type(count) is not int or not 0 <= count < MOST_LINES:
-                where = f"{name}: {segment.key[:80]!r}"
-                raise DamagedData(f"{where}: expected a number of lines, found {str(count)[:40]!r}")
+        for field, count in (("start_line", segment.start_line), ("line_count", segment.line_count)):
+            if type(count) is not int or not 0 <= count < _LINE_LIMIT:
+                where = f"{name}: segment {segment.key[:80]!r}"
+                raise DamagedData(f"{where}: {field} must be a number of lines, not {str(count)[:40]!r}")
     return sorted(segments, key=lambda segment: segment.start_line)
 
 

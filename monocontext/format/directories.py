@@ -139,7 +139,7 @@ def use_directories(root: Manifest, put: Put, get: Get) -> Manifest:
         return root
     root = replace(root, last_page=None)
     if _is_large(root):
-        root = replace(root, **inline.shorter(root))
+        root = replace(root, **inline.shorter_end_copies(root))
     documents = root.documents
     if documents and documents.last_page is not None and _is_large(root):
         last = replace(documents.pages[-1], id=refs.fresh_id())
@@ -200,17 +200,18 @@ class _Mover:
         """Store a directory of these entries (1 PUT), and return its own entry."""
         rows = json.dumps([refs.as_object(entry) for entry in entries], separators=(",", ":")).encode()
         data = zstandard.ZstdCompressor(level=3, write_content_size=True).compress(rows)
-        id_size_crc32c = refs.fresh_id(), len(data), google_crc32c.value(data)
-        self.put(refs.directory_key(id_size_crc32c[0]), data)
+        id = refs.fresh_id()
+        self.put(refs.directory_key(id), data)
+        stored = id, len(data), google_crc32c.value(data)
         first, last, count, level = entries[0], entries[-1], len(entries), self.level + 1
         if isinstance(first, refs.PageRef):
             counts = (last.frames, last.bytes, last.characters, last.newlines)
-            return refs.PageDirectory(*id_size_crc32c, *counts, count, level, _pages_below(entries))
+            return refs.PageDirectory(*stored, *counts, count, level, _pages_below(entries))
         if isinstance(first, refs.DocumentPageRef):
             ends = (last.documents, first.start, first.start_newline, last.characters, last.newlines, last.bytes)
-            return refs.DocumentDirectory(*id_size_crc32c, *ends, count, level)
+            return refs.DocumentDirectory(*stored, *ends, count, level)
         frames = last.stop_frame - first.first_frame
-        return refs.FilterDirectory(*id_size_crc32c, first.first_frame, frames, count, level)
+        return refs.FilterDirectory(*stored, first.first_frame, frames, count, level)
 
 
 def _movable_filters(root: Manifest) -> tuple[list[refs.FilterRef], list[refs.FilterRef]]:

@@ -113,16 +113,13 @@ def page_ref(
     """The root's entry for a page. `before` is the entry of the previous page; gaps count from character `start`."""
     base = before or NO_DOCUMENTS
     return DocumentPageRef(
-        id_of(data),
-        len(data),
-        google_crc32c.value(data),
+        id_of(data), len(data), google_crc32c.value(data),
         base.documents + len(rows),
-        start,
-        start_newline,
+        start, start_newline,
         start + sum(row.gap + row.characters for row in rows),
         start_newline + sum(row.gap_newlines + row.newlines for row in rows),
         base.bytes + sum(row.text_bytes for row in rows),
-    )
+    )  # fmt: skip
 
 
 class DocumentPage:
@@ -162,15 +159,16 @@ class DocumentPage:
         self._last_lines = array("Q", accumulate(map(add, gap_newlines, self.newlines), initial=ref.start_newline))[1:]
         self._name_ends = array("Q", accumulate(name_bytes, initial=0))
         self._metadata_ends = array("Q", accumulate(metadata_bytes, initial=self._name_ends[-1]))
-        self._rows = gaps, gap_newlines, characters
+        self._gaps, self._gap_newlines, self._characters = gaps, gap_newlines, characters
 
     def _check(self, ref: DocumentPageRef, base: DocumentPageRef) -> None:
         sums = base.documents + len(self), self.stops[-1], self._last_lines[-1], base.bytes + sum(self.bytes)
         expected = ref.documents, ref.characters, ref.newlines, ref.bytes
         require(sums == expected, f"sums differ: expected {expected}, found {sums}")
-        for length, size, newlines in zip(self._rows[2], self.bytes, self.newlines, strict=True):
+        for i, (size, length, newlines) in enumerate(zip(self.bytes, self._characters, self.newlines, strict=True)):
             if not size >= length >= newlines:
-                raise ValueError(f"impossible document: {size} bytes, {length} characters, {newlines} newlines")
+                counts = f"{size} bytes, {length} characters, {newlines} newlines"
+                raise ValueError(f"document {self.first + i} cannot have {counts}")
         self._heap[: self._name_ends[-1]].decode()  # names that are not UTF-8 raise a ValueError
 
     def __len__(self) -> int:
@@ -215,9 +213,10 @@ class DocumentPage:
 
     def rows(self) -> list[DocumentRow]:
         """All rows; a writer adds more to them if the page is not full."""
+        columns = self._gaps, self._gap_newlines, self._characters, self.bytes, self.newlines
         return [
             DocumentRow(*counts, self.raw_name(i), self._raw_metadata(i))
-            for i, counts in enumerate(zip(*self._rows, self.bytes, self.newlines, strict=True))
+            for i, counts in enumerate(zip(*columns, strict=True))
         ]
 
     def first_ending_after(self, character: int) -> int:

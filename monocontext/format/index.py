@@ -12,8 +12,8 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from functools import reduce
-from itertools import accumulate
-from operator import and_, lt
+from itertools import accumulate, compress, repeat
+from operator import and_, gt, itemgetter, lt, ne, not_
 from typing import Any
 
 import google_crc32c
@@ -32,7 +32,7 @@ LOWER_KEEPS_LENGTH = 8  # the frame has no U+0130, the one character whose `lowe
 HAS_SIGMA = 16  # the frame has U+03A3, the one character whose `lower()` depends on its neighbours
 ENDS_LINE = 32  # the frame ends in `\n`; not set in contexts of versions without filters
 
-OF_TEXT = ASCII | LOWER_KEEPS_LENGTH
+WHOLE_TEXT_FLAGS = ASCII | LOWER_KEEPS_LENGTH
 """The flags that a whole text has if all its frames do, wherever it is cut."""
 
 Columns = tuple[tuple[str, str], ...]  # the name of each column of a table, and its type code in `array`
@@ -141,23 +141,21 @@ def encode_page(runs: Sequence[FrameRun], records: Sequence[FrameRecord]) -> byt
     return head + encode_columns(_COLUMNS, zip(*records, strict=True))
 
 
-def flags_of_text(records: Iterable[FrameRecord], before: int = OF_TEXT) -> int:
-    """The flags of `OF_TEXT` that `before` and all these frames have."""
-    return reduce(and_, (record.flags for record in records), before) & OF_TEXT
+def flags_of_text(records: Iterable[FrameRecord], before: int = WHOLE_TEXT_FLAGS) -> int:
+    """The flags of `WHOLE_TEXT_FLAGS` that `before` and all these frames have."""
+    return reduce(and_, (record.flags for record in records), before) & WHOLE_TEXT_FLAGS
 
 
 def page_ref(data: bytes, records: Iterable[FrameRecord], before: PageRef | None) -> PageRef:
     """The root's entry for a page. Its counts include all of the text before, so they start from the page `before`."""
     rows, base = list(records), before or NO_PAGE
     return PageRef(
-        id_of(data),
-        len(data),
-        google_crc32c.value(data),
+        id_of(data), len(data), google_crc32c.value(data),
         base.frames + len(rows),
         base.bytes + sum(row.bytes for row in rows),
         base.characters + sum(row.characters for row in rows),
         base.newlines + sum(row.newlines for row in rows),
-    )
+    )  # fmt: skip
 
 
 class Page:
@@ -168,12 +166,13 @@ class Page:
         self.ref = ref
         check_stored(ref.key, data, ref)
         try:
-            self._parse(data)
-            self._check(before)
+            self._parse(data, before or NO_PAGE)
+            self._check(before or NO_PAGE)
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
             raise DamagedData(f"{ref.key}: not a page of this context: {error}") from None
 
-    def _parse(self, data: bytes) -> None:
+    def _parse(self, data: bytes, before: PageRef) -> None:
+        """Decode the page, and compute what the text has before each frame, and in all."""
         require(data[:8] == _MAGIC, f"expected to begin with {_MAGIC!r}, found {data[:8]!r}")
         count = int.from_bytes(data[8:12], "little")
         offset = 16 + int.from_bytes(data[12:16], "little")
@@ -186,78 +185,78 @@ class Page:
         )
         columns, _ = decode_columns(_COLUMNS, count, data, offset)
         self._columns = {name: column for (name, _), column in zip(_COLUMNS, columns, strict=True)}
-
-    def _check(self, before: PageRef | None) -> None:
-        """Check the invariants, and compute the sums."""
-        columns, ref = self._columns, self.ref
-        count = len(columns["flags"])
-        base = before or NO_PAGE
-        in_runs, in_root = sum(run.frames for run in self.runs), ref.frames - base.frames
-        require(count == in_runs == in_root, f"{count} frames, {in_runs} in its runs, {in_root} in the root")
-        for run in self.runs:
-            if run.frames < 1 or run.offset < 0 or run.codec not in CODECS:
-                raise ValueError(f"a run has an impossible number of frames, offset or codec: {run}")
-            is_own = not run.is_virtual and run.etag is None and run.object.startswith("segments/")
-            if not is_own and not (run.is_virtual and isinstance(run.etag, str)):
-                raise ValueError(f"neither one of our segments nor a foreign object with an ETag: {run.object!r}")
-        stored_bytes, sizes, characters = columns["stored_bytes"], columns["bytes"], columns["characters"]
-        is_small = max(sizes) <= MAX_FRAME_BYTES and max(stored_bytes) <= 2 * MAX_FRAME_BYTES
-        require(min(characters) > 0 and is_small, "a frame is empty or too large")
-        rows = zip(sizes, characters, columns["flags"], strict=True)
-        is_wrong = any(flags & ASCII and size != length for size, length, flags in rows)
-        require(not is_wrong, "an ASCII frame has more bytes than characters")
-        require(not any(map(lt, sizes, characters)), "a frame has fewer bytes than characters")
-        require(not any(map(lt, characters, columns["newlines"])), "a frame has more newlines than characters")
-        # What the text has before each frame, and in all. `stored_starts` counts stored bytes from the page's first.
-        self.starts = array("Q", accumulate(characters, initial=base.characters))
-        self.byte_starts = array("Q", accumulate(sizes, initial=base.bytes))
-        self.newline_starts = array("Q", accumulate(columns["newlines"], initial=base.newlines))
-        self.stored_starts = array("Q", accumulate(stored_bytes, initial=0))
-        sums = (self.byte_starts[-1], self.starts[-1], self.newline_starts[-1])
-        expected = (ref.bytes, ref.characters, ref.newlines)
-        require(sums == expected, f"sums differ: expected {expected}, found {sums}")
-        self.first_frame = ref.frames - count
+        self._run_starts = list(accumulate((run.frames for run in self.runs), initial=0))
+        self.first_frame = self.ref.frames - count
         self.size_bytes = count * 64 + len(self.runs) * 200
         """An estimate of the page's memory, for the cache."""
-        self._run_starts = list(accumulate((run.frames for run in self.runs), initial=0))
+        by_name = self._columns
+        self.starts = array("Q", accumulate(by_name["characters"], initial=before.characters))
+        self.byte_starts = array("Q", accumulate(by_name["bytes"], initial=before.bytes))
+        self.newline_starts = array("Q", accumulate(by_name["newlines"], initial=before.newlines))
+        self.stored_starts = array("Q", accumulate(by_name["stored_bytes"], initial=0))  # from the page's first frame
+
+    def _check(self, before: PageRef) -> None:
+        """Raise `ValueError` unless the page is possible and agrees with the root."""
+        stored_bytes, sizes, characters, newlines, _, flags = self._columns.values()
+        count, in_runs, in_root = len(flags), self._run_starts[-1], self.ref.frames - before.frames
+        require(count == in_runs == in_root, f"{count} frames, {in_runs} in its runs, {in_root} in the root")
+        for run in self.runs:
+            if run.frames < 1 or run.codec not in CODECS:
+                raise ValueError(f"a run has an impossible number of frames or codec: {run}")
+            is_own = not run.is_virtual and run.etag is None and run.object.startswith("segments/")
+            is_foreign = run.is_virtual and isinstance(run.etag, str)
+            if not is_own and not is_foreign:
+                raise ValueError(f"neither one of our segments nor a foreign object with an ETag: {run.object!r}")
+        is_ascii = map(bool, map(and_, flags, repeat(ASCII)))
+        checks = (
+            ("is empty", map(not_, characters)),
+            ("is too large", map(gt, sizes, repeat(MAX_FRAME_BYTES))),
+            ("is too large", map(gt, stored_bytes, repeat(2 * MAX_FRAME_BYTES))),
+            ("is ASCII, but has more bytes than characters", map(and_, is_ascii, map(ne, sizes, characters))),
+            ("has fewer bytes than characters", map(lt, sizes, characters)),
+            ("has more newlines than characters", map(lt, characters, newlines)),
+        )
+        for problem, is_wrong in checks:
+            wrong = next(compress(range(count), is_wrong), None)
+            if wrong is not None:
+                record = FrameRecord(*map(itemgetter(wrong), self._columns.values()))
+                raise ValueError(f"frame {self.first_frame + wrong} {problem}: {record}")
         for run, start in zip(self.runs, self._run_starts, strict=False):
             part = slice(start, start + run.frames)
-            if run.codec == "raw" and stored_bytes[part] != sizes[part]:
-                raise ValueError("a raw frame must take as many stored bytes as text bytes")
+            is_possible = run.codec != "raw" or stored_bytes[part] == sizes[part]
+            require(is_possible, "a raw frame must take as many stored bytes as text bytes")
+        sums = (self.byte_starts[-1], self.starts[-1], self.newline_starts[-1])
+        expected = (self.ref.bytes, self.ref.characters, self.ref.newlines)
+        require(sums == expected, f"sums differ: expected {expected}, found {sums}")
 
     def __len__(self) -> int:
         return len(self._columns["flags"])
 
     def __getitem__(self, i: int) -> Frame:
-        columns = self._columns
         run_number = bisect_right(self._run_starts, i) - 1 if len(self.runs) > 1 else 0
         run = self.runs[run_number]
-        return Frame(
+        fields: Any = (
             self.first_frame + i,
             run.object,
             run.offset + self.stored_starts[i] - self.stored_starts[self._run_starts[run_number]],
-            columns["stored_bytes"][i],
-            columns["bytes"][i],
-            columns["characters"][i],
-            columns["newlines"][i],
-            columns["crc32c"][i],
-            columns["flags"][i],
+            *map(itemgetter(i), self._columns.values()),  # the fields of a `FrameRecord`
             run.codec,
             run.etag,
             self.starts[i],
             self.byte_starts[i],
             self.newline_starts[i],
         )
+        return Frame(*fields)
 
-    def between(self, start: int, stop: int, backward: bool = False) -> range:
+    def numbers_between(self, start: int, stop: int, backward: bool = False) -> range:
         """The numbers, in the page, of its frames with characters [start, stop), from the last on if `backward`."""
-        low, high = self.at_character(max(start, self.starts[0])), self.at_character(min(stop, self.starts[-1]) - 1)
-        return range(high, low - 1, -1) if backward else range(low, high + 1)
+        first, last = self.number_at(max(start, self.starts[0])), self.number_at(min(stop, self.starts[-1]) - 1)
+        return range(last, first - 1, -1) if backward else range(first, last + 1)
 
     def all_frames_have(self, flag: int, start: int, stop: int) -> bool:
         """Whether frames [start, stop) all have `flag`, one bit; frames are numbered in the page."""
         return all(item & flag for item in self._columns["flags"][start:stop])
 
-    def at_character(self, character: int) -> int:
+    def number_at(self, character: int) -> int:
         """The number, in the page, of the frame with this character of the text."""
         return bisect_right(self.starts, character) - 1

@@ -52,29 +52,29 @@ class Gathered:
         self.tail = joined[max(len(joined) - END_BYTES, 0) :]
 
 
-def copies(base: Manifest | None, added: Gathered, *, may_be_whole: bool) -> Copies:
+def copies_for(base: Manifest | None, added: Gathered, *, may_be_whole: bool) -> Copies:
     """The copies for a root whose text is that of `base`, if given, and added frames. `may_be_whole`: the root has the
     records of all frames. Foreign text is not copied, since a read of it must fail once its object is replaced."""
     if base is None or not base.frames:
         if may_be_whole and added.stored is not None:
-            return whole(bytes(added.stored))
-        return ends(added.head, added.tail)
+            return whole_copy(bytes(added.stored))
+        return end_copies(added.head, added.tail)
     if not base.text:
-        return {"text": "", "head": base.head, "tail": ends(b"", read_end(base.tail) + added.tail)["tail"]}
+        return {"text": "", "head": base.head, "tail": end_copies(b"", read_end(base.tail) + added.tail)["tail"]}
     stored = text_in(base)
     more = added.stored if may_be_whole else None
     if more is not None and (not more or len(stored) + len(more) <= MOST_GROWN_BYTES):
-        return whole(stored + more)
+        return whole_copy(stored + more)
     text = decode_text(base)
-    return ends(text + added.head, text + added.tail)
+    return end_copies(text + added.head, text + added.tail)
 
 
-def whole(stored: bytes) -> Copies:
+def whole_copy(stored: bytes) -> Copies:
     """The copy of a whole text, given its frames as they are stored, end to end."""
     return {"text": base64.b64encode(stored).decode(), "head": "", "tail": ""}
 
 
-def ends(head: bytes, tail: bytes, most_bytes: int = 6000) -> Copies:
+def end_copies(head: bytes, tail: bytes, most_bytes: int = 6000) -> Copies:
     """The copies of the two ends of a text, given its start and its end: each is cut to `END_BYTES`, to half of that,
     and so on, until it takes at most `most_bytes` compressed. By default both take less than 16 KiB of base64."""
     result = {"text": "", "head": "", "tail": ""}
@@ -90,9 +90,9 @@ def ends(head: bytes, tail: bytes, most_bytes: int = 6000) -> Copies:
     return result
 
 
-def shorter(root: Manifest) -> Copies:
+def shorter_end_copies(root: Manifest) -> Copies:
     """The copies of shorter ends of the text of a root, of about 2,000 characters each."""
-    return ends(read_end(root.head), read_end(root.tail), 800)
+    return end_copies(read_end(root.head), read_end(root.tail), 800)
 
 
 def text_in(root: Manifest, start: int = 0, stop: int | None = None) -> bytes:

@@ -104,7 +104,7 @@ class Manifest:
     tail: str = ""
     """The last characters, in the same form."""
     flags: int = 0
-    """The flags of `index.OF_TEXT` that all frames have; 0 in contexts of older versions."""
+    """The flags of `index.WHOLE_TEXT_FLAGS` that all frames have; 0 in contexts of older versions."""
     sources: tuple[str, ...] = ()
     """The URLs of places outside the context that have virtual segments."""
     filters: tuple[refs.FilterRef, ...] = ()
@@ -169,7 +169,8 @@ class Manifest:
             copy = self.last_page
             fits = copy is None or (last is not None and len(copy) == last.size_bytes)
             refs.require(fits, "last_page and the last page differ in length")
-            is_whole = copy is not None and len(self.pages) == 1 and len(self.text) == -(-self.stored_bytes // 3) * 4
+            base64_characters = -(-self.stored_bytes // 3) * 4  # 4 for each 3 bytes or fewer
+            is_whole = copy is not None and len(self.pages) == 1 and len(self.text) == base64_characters
             refs.require(not self.text or is_whole, "text does not have the length of the only page's frames")
             refs.require(not self.final_newline or self.newlines > 0, "a final newline, but no newline")
         except ValueError as error:
@@ -249,7 +250,7 @@ class Manifest:
     def _from_object(cls, root: dict[str, Any]) -> Manifest:
         """The manifest of a JSON object. Raises errors of any type for a missing field or a wrong value."""
         known = {"format", "min_reader", "requires", "characters", "bytes", "newlines", "frames", "crc32c"}
-        known |= {*cls.__match_args__, "open_frames"}
+        known |= {*cls.__match_args__, "open_frames"}  # the last is a field of earlier versions
         filters = refs.parse_filters(root.get("filters", ()))
         has_earlier_filters = len(filters) < len(root.get("filters", ()))
         # Directories of a root with filters of an earlier version name such filters too.
@@ -316,7 +317,7 @@ def checksum(root: dict[str, Any]) -> str:
     return f"{google_crc32c.extend(crc, b'}'):08x}"
 
 
-# -- the roots of a store ----------------------------------------------------------------------------------------------
+# -- the roots of a store: readers call `find_root`, writers `read_newest`, `gc` and `history` `listed_generations` ----
 
 
 class Root(NamedTuple):

@@ -34,7 +34,7 @@ def last_of_each_name(entries: Any) -> Any:
     return ordered[is_last]
 
 
-def first_doubled(entries: Any) -> tuple[int, int] | None:
+def first_duplicate(entries: Any) -> tuple[int, int] | None:
     """The first document that repeats a name, as two numbers: (earlier, repeated). `None` if all names differ."""
     ordered, is_last = _by_hash(entries)
     numbers, same = ordered["number"], np.flatnonzero(~is_last)
@@ -68,7 +68,7 @@ def encode_names(entries: Any) -> tuple[bytes, int, int]:
     """The bytes, the number of buckets and the stride of a table of entries that `last_of_each_name` returned."""
     entries = entries.astype(_ENTRY)  # numpy joins arrays in the byte order of the machine
     bits = max(0, (len(entries) - 1) // _BUCKET_NAMES).bit_length()
-    buckets = entries["high"].astype(np.uint64) >> np.uint64(64 - bits) if bits else np.zeros(len(entries), np.uint64)
+    buckets = entries["high"].astype(np.uint64) >> np.uint64(63 - bits) >> np.uint64(1)  # numpy cannot shift by 64
     counts = np.bincount(buckets.astype(np.int64), minlength=1 << bits)
     stride = int(counts.max())
     parts = []

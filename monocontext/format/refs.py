@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from monocontext.records import dataclass
+from monocontext.records import NamedTuple, dataclass
 
 CODECS = ("zstd", "raw")
 MAX_FRAME_BYTES = 16 << 20  # the largest frame that a reader accepts
@@ -97,6 +97,18 @@ class PageDirectory(PageRef):
         return directory_key(self.id)
 
 
+class FilterRun(NamedTuple):
+    """Neighbouring frames of a text, whose columns in a filter are neighbours too."""
+
+    first_frame: int
+    first_column: int
+    frames: int
+
+    @property
+    def stop_frame(self) -> int:
+        return self.first_frame + self.frames
+
+
 @dataclass(frozen=True, slots=True)
 class FilterRef:
     """A search filter: a table of bits, with a row for each hash value and a column for each of its frames. A frame has
@@ -112,8 +124,8 @@ class FilterRef:
     """The length of the folded text after each frame that the frame's column covers too."""
     width: int
     """The number of stored columns."""
-    runs: tuple[tuple[int, int, int], ...]
-    """The frames of the columns: rising runs of (first frame of the text, first column, number of frames)."""
+    runs: tuple[FilterRun, ...]
+    """The frames of the columns, in rising order. Columns outside the runs belong to no frame."""
     parts: tuple[str, ...]
     """The ids of the objects, in order: the truncated SHA-256 of each."""
     seed: int
@@ -121,18 +133,18 @@ class FilterRef:
 
     @property
     def first_frame(self) -> int:
-        return self.runs[0][0]
+        return self.runs[0].first_frame
 
     @property
     def stop_frame(self) -> int:
         """The number after its last frame. Frames before it may belong to other filters, or to none."""
-        first, _, frames = self.runs[-1]
-        return first + frames
+        last = self.runs[-1]
+        return last.first_frame + last.frames
 
     @property
     def frames(self) -> int:
         """The number of frames with a column here."""
-        return sum(frames for _, _, frames in self.runs)
+        return sum(run.frames for run in self.runs)
 
     @property
     def reach_bytes(self) -> int:
@@ -274,7 +286,8 @@ class DocumentsRef:
 
 def parse_entry(entry_type: type[Any], row: dict[str, Any]) -> Any:
     """An entry of a type whose fields are an id and counts, from its JSON form. Raises `KeyError`, `ValueError`."""
-    return entry_type(str(row["id"]), *(count_of(row[name]) for name in entry_type.__match_args__[1:]))
+    _, *counts = entry_type.__match_args__  # the names of its fields
+    return entry_type(str(row["id"]), *(count_of(row[name]) for name in counts))
 
 
 def parse_entries(rows: Sequence[dict[str, Any]], entry_type: type[Any], directory: type[Any]) -> tuple[Any, ...]:
@@ -288,7 +301,7 @@ def parse_filters(rows: Sequence[dict[str, Any]]) -> tuple[FilterRef, ...]:
     for row in rows:
         if row["kind"] == FILTER_KIND:
             bits, overlap, width, seed = (count_of(row[name]) for name in ("bits", "overlap_bytes", "width", "seed"))
-            runs = tuple((count_of(first), count_of(column), count_of(frames)) for first, column, frames in row["runs"])
+            runs = tuple(FilterRun(*map(count_of, (first, column, frames))) for first, column, frames in row["runs"])
             parts = tuple(map(str, row["parts"]))
             results.append(FilterRef(FILTER_KIND, str(row["fold"]), bits, overlap, width, runs, parts, seed))
     return tuple(results)
@@ -330,16 +343,16 @@ def check_filters(refs: Sequence[FilterRef], frames: int) -> None:
         is_possible = ref.bits in FILTER_BITS and 0 < ref.overlap_bytes < 1 << 32 and ref.seed < 1 << 32
         require(is_possible, f"{where}: bits {ref.bits}, overlap_bytes {ref.overlap_bytes} or seed is impossible")
         require(0 < len(ref.runs) <= MOST_FILTER_RUNS, f"{where}: {len(ref.runs)} runs, at most {MOST_FILTER_RUNS}")
-        column = 0
-        for _, first_column, count in ref.runs:
-            require(column <= first_column and count > 0, f"{where}: columns do not rise")
-            column = first_column + count
-        require(column <= ref.width < 1 << 32, f"{where}: {column} columns of {ref.width}")
+        columns = 0
+        for run in ref.runs:
+            require(columns <= run.first_column and run.frames > 0, f"{where}: columns do not rise")
+            columns = run.first_column + run.frames
+        require(columns <= ref.width < 1 << 32, f"{where}: {columns} columns of {ref.width}")
         require(bool(ref.parts) and all(map(ID.fullmatch, ref.parts)), f"{where}: {ref.parts} are not all ids")
     stop = 0
-    for first, _, count in sorted(run for ref in refs for run in ref.runs):
-        require(stop <= first, f"filters: frame {first} has two columns")
-        stop = first + count
+    for run in sorted(run for ref in refs for run in ref.runs):
+        require(stop <= run.first_frame, f"filters: frame {run.first_frame} has two columns")
+        stop = run.first_frame + run.frames
     require(stop <= frames, f"filters cover {stop} frames of {frames}")
 
 

@@ -511,7 +511,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         if self._recipe:
             base, name, *arguments = self._recipe
             server: ReaderServer = base.serve()
-            return server.then((*server.steps, (name, arguments), ("view", [self._start, self._stop])))
+            return server.with_steps((*server.steps, (name, arguments), ("view", [self._start, self._stop])))
         reader = self._reader
         if not isinstance(reader, Reader):
             raise NotPicklable(f"{self!r} cannot be served: it comes from another process, which serves it")

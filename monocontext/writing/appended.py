@@ -12,9 +12,9 @@ from itertools import count, groupby
 
 from monocontext.format import inline
 from monocontext.format.codec import encode
-from monocontext.format.filters.joining import Moved, added, moved
+from monocontext.format.filters.joining import FrameChange, append_filters, apply_changes
 from monocontext.format.index import Frame
-from monocontext.format.inline import Gathered, copies
+from monocontext.format.inline import Gathered, copies_for
 from monocontext.format.manifest import Manifest
 from monocontext.records import replace
 from monocontext.writing.segments import SegmentLayout, Segments, Written, cut_frames
@@ -45,10 +45,10 @@ def _append_stored(text: StoredText, new: Written) -> Manifest:
     sources = tuple(dict.fromkeys([*base.sources, *new.sources]))
     root = splice(text, [stretch], new, sources=sources, frame_bytes=layout.frame_bytes, codec=layout.codec)
     if layout.filters and new.records and wants_filters(root):
-        renumbered = moved(new.filters, [Moved(stale=0, first=0, stop=0, grown=base.frames)])
-        root = replace(root, filters=added(root.filters, renumbered, text.get, text.store.put))
+        renumbered = apply_changes(new.filters, [FrameChange(stale=0, first=0, stop=0, grown=base.frames)])
+        root = replace(root, filters=append_filters(root.filters, renumbered, text.get, text.store.put))
         root = _add_last_filter(text, root, base.frames)
-    root = replace(root, **copies(base if base.frames else None, new.gathered, may_be_whole=has_all_records(root)))
+    root = replace(root, **copies_for(base if base.frames else None, new.gathered, may_be_whole=has_all_records(root)))
     return _shrink_copies(root) if base.frames else root
 
 
@@ -70,11 +70,11 @@ def _append_short(text: StoredText, new: bytes, layout: SegmentLayout) -> Manife
     old_is_copied = base.frames == 0 or base.text != ""  # the root of the old text has a copy of all of it
     if old_is_copied and has_all_records(root) and root.stored_bytes <= inline.MOST_GROWN_BYTES:
         kept_bytes = root.stored_bytes - len(stored)
-        return replace(root, **inline.whole(inline.text_in(base)[:kept_bytes] + stored))
+        return replace(root, **inline.whole_copy(inline.text_in(base)[:kept_bytes] + stored))
     gathered = Gathered(stored=None)
     if new:
         gathered.add(new, b"")
-    return _shrink_copies(replace(root, **copies(base, gathered, may_be_whole=False)))
+    return _shrink_copies(replace(root, **copies_for(base, gathered, may_be_whole=False)))
 
 
 def _first_merged(text: StoredText, new_bytes: int, layout: SegmentLayout) -> tuple[int, bool]:
@@ -136,7 +136,7 @@ def _shrink_copies(root: Manifest) -> Manifest:
     if root.text:
         return root
     # From the least loss to the greatest. An index page that is not in the root costs a reader one GET.
-    for changes in ({}, inline.shorter(root), {"head": "", "tail": ""}, {"last_page": None}):
+    for changes in ({}, inline.shorter_end_copies(root), {"head": "", "tail": ""}, {"last_page": None}):
         root = replace(root, **changes)
         if len(replace(root, documents=None).to_bytes()) + _HISTORY_BYTES <= ROOT_BYTES:
             break

@@ -187,7 +187,7 @@ class DocumentRows(DocumentWriter):
         if self.count > DOCUMENTS_PER_PAGE:
             from monocontext.format import name_tables  # imports numpy, which few documents do not need
 
-            pair = name_tables.first_doubled(name_tables.entries_of(self.hashes))
+            pair = name_tables.first_duplicate(name_tables.entries_of(self.hashes))
             self.doubled = pair[1] if pair else None
             return
         names = [bytes(self.hashes[start : start + HASH_BYTES]) for start in range(0, len(self.hashes), HASH_BYTES)]
@@ -367,7 +367,7 @@ def _store_names(store: Store, ref: DocumentsRef, names: list[bytes]) -> Documen
     from monocontext.format import name_tables
 
     entries = name_tables.entries_of(b"".join(map(name_hash, names)))
-    pair = name_tables.first_doubled(entries) if ref.doubled is not None else None
+    pair = name_tables.first_duplicate(entries) if ref.doubled is not None else None
     tables: tuple[NameTableRef, ...] = ()
     if len(names) > DOCUMENTS_PER_PAGE:
         table, data = name_tables.table_of(entries, len(names))

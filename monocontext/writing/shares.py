@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from monocontext.errors import AccessDenied
 from monocontext.format.filters.building import LEAST_FRAMES
-from monocontext.format.filters.joining import Moved, can_join, join, moved
+from monocontext.format.filters.joining import FrameChange, apply_changes, can_join, join
 from monocontext.format.refs import FilterRef
 from monocontext.options import StoreOptions
 from monocontext.records import NamedTuple
@@ -80,7 +80,7 @@ def drop_end_columns(store: Store, written: Written) -> Written:
         stale -= 1
         covered_bytes -= written.records[stale].bytes
     keys = written.keys
-    written.filters = moved(written.filters, [Moved(stale, first=stop, stop=stop, grown=0)])
+    written.filters = apply_changes(written.filters, [FrameChange(stale, first=stop, stop=stop, grown=0)])
     with suppress(AccessDenied):
         for key in keys - written.keys:
             store.delete(key)
@@ -112,7 +112,7 @@ def join_shares(
     for share in shares:
         for text in share.notes:
             note(text)
-        filters += moved(share.filters, [Moved(0, 0, 0, grown=len(joined.records))])
+        filters += apply_changes(share.filters, [FrameChange(0, 0, 0, grown=len(joined.records))])
         joined.runs += share.runs
         joined.records += share.records
         joined.gathered.extend(share.gathered)

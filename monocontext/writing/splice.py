@@ -18,8 +18,8 @@ from monocontext.format.filters.building import (
     fold_head,
     overlap_for,
 )
-from monocontext.format.filters.joining import Moved, moved
-from monocontext.format.index import ENDS_LINE, FRAMES_PER_PAGE, OF_TEXT, Frame, FrameRecord, flags_of_text
+from monocontext.format.filters.joining import FrameChange, apply_changes
+from monocontext.format.index import ENDS_LINE, FRAMES_PER_PAGE, WHOLE_TEXT_FLAGS, Frame, FrameRecord, flags_of_text
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import FilterRef, PageRef
 from monocontext.records import dataclass, replace
@@ -60,11 +60,11 @@ def splice(
         "tail": "",
         "final_newline": _ends_line(text, stretches, new.records),
         "stored_bytes": base.stored_bytes - dropped_bytes + sum(record.stored_bytes for record in new.records),
-        "flags": flags_of_text(new.records, base.flags if base.pages else OF_TEXT),
+        "flags": flags_of_text(new.records, base.flags if base.pages else WHOLE_TEXT_FLAGS),
     }
     if base.filters:
         moves = [move for move, stretch in _filter_moves(text, stretches) if not stretch.keeps_text]
-        fields["filters"] = moved(base.filters, moves)
+        fields["filters"] = apply_changes(base.filters, moves)
     return replace(base, **(fields | changes))
 
 
@@ -84,7 +84,7 @@ def find_new_gaps(text: StoredText, stretches: Sequence[Stretch]) -> list[range]
     return gaps
 
 
-def _filter_moves(text: StoredText, stretches: Sequence[Stretch]) -> Iterator[tuple[Moved, Stretch]]:
+def _filter_moves(text: StoredText, stretches: Sequence[Stretch]) -> Iterator[tuple[FrameChange, Stretch]]:
     """Yield what each stretch changes in the filters, with the stretch."""
     reach_bytes = FOLDING * max((ref.reach_bytes for ref in text.root.filters), default=0)
     previous_stop = 0
@@ -94,7 +94,7 @@ def _filter_moves(text: StoredText, stretches: Sequence[Stretch]) -> Iterator[tu
             stale -= 1
             unchanged_bytes += text.frame(stale).bytes
         grown = stretch.frames - (stretch.stop - stretch.first)
-        yield Moved(stale, stretch.first, stretch.stop, grown), stretch
+        yield FrameChange(stale, stretch.first, stretch.stop, grown), stretch
         previous_stop = stretch.stop
 
 
@@ -172,10 +172,10 @@ def add_copies(text: StoredText, ends: Manifest | None = None) -> Manifest:
     if has_all_records(root) and root.stored_bytes <= inline.MOST_TEXT_BYTES:
         frames = list(text.frames(0, root.frames))
         if not any("://" in frame.object for frame in frames):
-            return replace(root, **inline.whole(b"".join(stored for _, stored in text.stored(frames))))
+            return replace(root, **inline.whole_copy(b"".join(stored for _, stored in text.stored(frames))))
     size = min(inline.END_BYTES, root.characters)
     head, tail = (ends.head, ends.tail) if ends else ("", "")
-    read = inline.ends(
+    read = inline.end_copies(
         own_text(0, 0 if head else size),
         own_text(root.characters if tail else root.characters - size, root.characters),
     )

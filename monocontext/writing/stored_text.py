@@ -70,7 +70,7 @@ class StoredText(AbstractContextManager["StoredText"]):
     def locate(self, character: int) -> Frame:
         """The frame that contains a character of the text (at most 1 GET, for its index page)."""
         page = self._page_of("characters", character)
-        return page[page.at_character(character)]
+        return page[page.number_at(character)]
 
     def frames(self, start: int, stop: int) -> Iterator[Frame]:
         """Yield frames [start, stop) (1 GET for each index page)."""

@@ -23,7 +23,7 @@ from monocontext.cli.parameters import NOT_NEGATIVE, Option
 from monocontext.cli.printing import is_quiet, print_remark
 from monocontext.format.index import Page
 from monocontext.format.manifest import ROOT_KEY, generation_key
-from monocontext.format.refs import FilterRef
+from monocontext.format.refs import FilterRef, FilterRun
 from monocontext.options import StoreOptions
 from monocontext.records import replace
 from monocontext.stores import open_store
@@ -166,7 +166,7 @@ def large_log(size_bytes: int = SIZE_BYTES) -> MemoryStore:
     index, filters, first_frame = IndexWriter(store.put), list[FilterRef](), 0
     for frames in [*[block] * (repeats // 3), failure, *[block] * (repeats - repeats // 3), end]:
         index.add(row_of(page[number]) for number in frames)
-        filters.append(replace(stored.filters[0], runs=((first_frame, frames.start, len(frames)),)))
+        filters.append(replace(stored.filters[0], runs=(FilterRun(first_frame, frames.start, len(frames)),)))
         first_frame += len(frames)
     index.end_page()
     root = replace(stored, generation=2, pages=tuple(index.pages), last_page=index.last_page, filters=tuple(filters))

@@ -100,7 +100,7 @@ def _is_ready(server: ReaderServer, request: memoryview) -> bool:
     if len(request) > MOST_HEAD_BYTES:  # it is parsed as JSON, like the head of a message
         raise ChannelAbuse(f"the worker sent a read request of {len(request):,} bytes: at most {MOST_HEAD_BYTES:,}")
     try:
-        return server.ready(bytes(request))
+        return server.is_ready(bytes(request))
     except server.bad_request as exc:
         raise ChannelAbuse(f"the worker sent a bad request: {exc}") from None
 

@@ -97,5 +97,5 @@ def test_of_one_name_the_last_document_counts() -> None:
     found = {int(entry["number"]) for entry in name_tables.last_of_each_name(entries)}
     assert found == {max(i for i, name in enumerate(bearers) if name == item) for item in set(bearers)}
     first = next(i for i, name in enumerate(bearers) if name in bearers[:i])
-    assert name_tables.first_doubled(entries) == (bearers.index(bearers[first]), first)
-    assert name_tables.first_doubled(entries[:1]) is None
+    assert name_tables.first_duplicate(entries) == (bearers.index(bearers[first]), first)
+    assert name_tables.first_duplicate(entries[:1]) is None

@@ -8,10 +8,11 @@ import random
 import numpy as np
 import pytest
 
+from monocontext.format.filters import joining
 from monocontext.format.filters.building import Columns
 from monocontext.format.filters.columns import StoredRows, compute_column
 from monocontext.format.filters.grams import shrink_rows
-from monocontext.format.filters.joining import SMALL_FRAMES, Moved, added, cleared, join, moved, put_filter, runs_of
+from monocontext.format.filters.joining import FrameChange, append_filters, apply_changes, join, put_filter, runs_of
 from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.refs import FilterRef, check_filters
 from monocontext.records import replace
@@ -42,7 +43,7 @@ class Text:
 
     def change(self) -> None:
         """Replace some frames by others, anywhere; half of them get columns."""
-        changes: list[Moved] = []
+        changes: list[FrameChange] = []
         ranges: list[tuple[int, int]] = []
         frames, covered, done = [], [], 0
         for first in sorted(self.chance.sample(range(len(self.frames) + 1), self.chance.randrange(1, 4))):
@@ -57,12 +58,12 @@ class Text:
                 ranges.append((len(frames), new))
             frames += [self.frame() for _ in range(new)]
             covered += [False] * new
-            changes.append(Moved(stale, first, stop, new - (stop - first)))
+            changes.append(FrameChange(stale, first, stop, new - (stop - first)))
             done = stop
         self.frames, self.covered = [*frames, *self.frames[done:]], [*covered, *self.covered[done:]]
-        self.refs = moved(self.refs, changes)
+        self.refs = apply_changes(self.refs, changes)
         if ranges:
-            self.refs = added(self.refs, self.made(ranges), self.objects.__getitem__, self.objects.__setitem__)
+            self.refs = append_filters(self.refs, self.made(ranges), self.objects.__getitem__, self.objects.__setitem__)
         for first, count in ranges:
             self.covered[first : first + count] = [True] * count
 
@@ -114,20 +115,20 @@ def test_few_filters_after_many_edits(sizes: tuple[int, ...], most_times: int, m
     text = Text(random.Random(1), 600, sizes)
     written = []
     for number in range(200):
-        text.refs = moved(text.refs, [Moved(3 * number, 3 * number, 3 * number + 1, 0)])
+        text.refs = apply_changes(text.refs, [FrameChange(3 * number, 3 * number, 3 * number + 1, 0)])
         new = text.made([(3 * number, 1)])
-        text.refs = added(text.refs, new, text.objects.__getitem__, text.objects.__setitem__, most_times)
+        text.refs = append_filters(text.refs, new, text.objects.__getitem__, text.objects.__setitem__, most_times)
         written.append(text.refs[-1].width)
         assert len(text.refs) <= most_filters
-    assert sum(written) / len(written) < SMALL_FRAMES
+    assert sum(written) / len(written) < joining.SMALL_FRAMES
 
 
 def test_runs() -> None:
     assert runs_of([(5, 2), (7, 3), (20, 1)]) == ((5, 0, 5), (20, 5, 1))
     (ref,) = Text(random.Random(0), 10).refs
-    assert [item.runs for item in moved([ref], [Moved(3, 4, 6, -1)])] == [((0, 0, 3), (5, 6, 4))]
-    assert [item.runs for item in moved([ref], [Moved(4, 4, 4, 2)])] == [((0, 0, 4), (6, 4, 6))]
-    assert moved([ref], [Moved(0, 0, 10, 0)]) == ()
+    assert [item.runs for item in apply_changes([ref], [FrameChange(3, 4, 6, -1)])] == [((0, 0, 3), (5, 6, 4))]
+    assert [item.runs for item in apply_changes([ref], [FrameChange(4, 4, 4, 2)])] == [((0, 0, 4), (6, 4, 6))]
+    assert apply_changes([ref], [FrameChange(0, 0, 10, 0)]) == ()
 
 
 def test_rows_that_fill_a_block_each() -> None:
@@ -136,6 +137,6 @@ def test_rows_that_fill_a_block_each() -> None:
     get, put = text.objects.__getitem__, text.objects.__setitem__
     wide = replace(text.refs[0], width=5000)
     wide = put_filter(wide, lambda start, stop: np.full((stop - start, 625), 255, np.uint8), put)
-    for ref in (cleared(wide, get, put), join([wide], get, put)):
+    for ref in (joining.clear_unused(wide, get, put), join([wide], get, put)):
         rows = StoredRows(ref, get).rows
         assert np.unpackbits(rows, axis=1, bitorder="little").sum(axis=1).tolist() == [10] * len(rows)

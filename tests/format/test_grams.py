@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from monocontext.format.filters.columns import compute_column
-from monocontext.format.filters.grams import MAX_BITS, MAX_ROWS, fold, height, rows_to_read, shrink_rows
+from monocontext.format.filters.grams import MAX_BITS, MAX_LITERAL_ROWS, fold, height, rows_to_read, shrink_rows
 from monocontext.format.refs import GRAM_BYTES
 from tests.budget import examples
 
@@ -59,7 +59,7 @@ def test_a_needle_has_its_rows_wherever_it_stands(seed: int, ascii_only: bool) -
             rows = rows_to_read(needle.upper() if ascii_only else needle.swapcase(), bits, overlap, ascii_only)
             if ascii_only and not needle.isascii():
                 rows = rows_to_read(needle, bits, overlap, True)
-            assert len(rows) <= MAX_ROWS
+            assert len(rows) <= MAX_LITERAL_ROWS
             assert all(column[row] for row in rows), (needle, bits, overlap)
             asked += len(rows) > 0
     assert asked > 60

@@ -71,7 +71,7 @@ def test_look_ups(table: tuple[list[FrameRun], list[FrameRecord]], later: bool) 
     for i in range(len(page)):
         frame = page[i]
         for character in {frame.start, frame.stop - 1, (frame.start + frame.stop) // 2}:
-            assert page.at_character(character) == i
+            assert page.number_at(character) == i
 
 
 RUNS = [FrameRun("segments/a.seg", 0, 2, "raw"), FrameRun("s3://other/b.txt", 5, 1, "raw", "etag")]
@@ -157,13 +157,13 @@ def test_impossible_runs(what: str) -> None:
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        ({"characters": 0}, "a frame is empty or too large"),
-        ({"bytes": MAX_FRAME_BYTES + 1}, "a frame is empty or too large"),
-        ({"stored_bytes": 2 * MAX_FRAME_BYTES + 1}, "a frame is empty or too large"),
-        ({"bytes": 6}, "an ASCII frame has more bytes than characters"),
-        ({"characters": 4}, "an ASCII frame has more bytes than characters"),
-        ({"bytes": 4, "flags": 0}, "a frame has fewer bytes than characters"),
-        ({"newlines": 6}, "a frame has more newlines than characters"),
+        ({"characters": 0}, "frame 0 is empty: FrameRecord"),
+        ({"bytes": MAX_FRAME_BYTES + 1}, "frame 0 is too large"),
+        ({"stored_bytes": 2 * MAX_FRAME_BYTES + 1}, "frame 0 is too large"),
+        ({"bytes": 6}, "frame 0 is ASCII, but has more bytes than characters"),
+        ({"characters": 4}, "frame 0 is ASCII, but has more bytes than characters"),
+        ({"bytes": 4, "flags": 0}, "frame 0 has fewer bytes than characters"),
+        ({"newlines": 6}, "frame 0 has more newlines than characters"),
         ({"stored_bytes": 6}, "a raw frame must take as many stored bytes as text bytes"),
     ],
 )

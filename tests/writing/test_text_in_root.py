@@ -11,7 +11,7 @@ import pytest
 
 from monocontext import Monocontext, append, publish
 from monocontext.format import inline
-from monocontext.format.index import LOWER_KEEPS_LENGTH, OF_TEXT
+from monocontext.format.index import LOWER_KEEPS_LENGTH, WHOLE_TEXT_FLAGS
 from monocontext.format.manifest import generation_key
 from monocontext.stores import open_store
 from monocontext.stores.memory import MemoryStore
@@ -101,7 +101,7 @@ def test_text_elsewhere_is_not_copied(tmp_path: Path) -> None:
 
 def test_a_copy_that_does_not_fit_its_page_is_not_used(store: MemoryStore) -> None:
     publish(TEXT, store, codec="raw")
-    other = inline.whole(TEXT.upper().encode()[: len(TEXT.encode())])["text"]
+    other = inline.whole_copy(TEXT.upper().encode()[: len(TEXT.encode())])["text"]
 
     lying = dataclasses.replace(root_of(store), text=other).to_bytes()
     store.put("manifest.json", lying)
@@ -113,7 +113,7 @@ def test_a_copy_that_does_not_fit_its_page_is_not_used(store: MemoryStore) -> No
 def test_roots_say_what_all_frames_have(store: MemoryStore) -> None:
     """`lower()` and its kin ask no index page then; a text that gets another character loses the flag."""
     publish("plain\n" * 2000, store, frame_bytes=1000)
-    assert root_of(store).flags == OF_TEXT
+    assert root_of(store).flags == WHOLE_TEXT_FLAGS
     append("né\n", store)
     assert root_of(store).flags == LOWER_KEEPS_LENGTH
     compact(store)
@@ -124,6 +124,6 @@ def test_roots_say_what_all_frames_have(store: MemoryStore) -> None:
     assert root_of(store).flags == 0
     with Monocontext.open(store) as context:
         assert str(context.lower()) == str(context).lower()
-    lying = dataclasses.replace(root_of(store), flags=OF_TEXT)
+    lying = dataclasses.replace(root_of(store), flags=WHOLE_TEXT_FLAGS)
     store.put("manifest.json", lying.to_bytes())
     assert any("flags differ" in problem for problem in verify(store).problems)

@@ -33,7 +33,7 @@ from monocontext.engine.fetch.workers import CALL, LOCK, Workers, run_in_decoder
 from monocontext.engine.frame import FrameText
 from monocontext.engine.malloc import give_back_memory
 from monocontext.engine.stats import Stats
-from monocontext.errors import ContextChanged, ContextClosed, DamagedData, ForeignObject, StoreFailure
+from monocontext.errors import ContextChanged, ContextClosed, DamagedData, StoreFailure
 from monocontext.records import NamedTuple
 from monocontext.stores import log
 from monocontext.stores.protocol import Blob, CopyKeeper, RangeReader
@@ -47,11 +47,6 @@ GIVEN_BACK_BYTES = 16 << 20  # a closed reader returns memory to the system if i
 
 FindForeign = Callable[[str], tuple[RangeReader, str]]
 """Returns the store and key of an object outside the context, by its URL. Raises `ForeignObject` if not allowed."""
-
-
-def refuse_foreign(url: str) -> tuple[RangeReader, str]:
-    """Raise `ForeignObject`, whatever the URL: the default `FindForeign`."""
-    raise ForeignObject(f"{url} is outside of the context: to read it, open the context with allow=[...]")
 
 
 class _QueueEntry(NamedTuple):
@@ -240,9 +235,9 @@ class Fetcher:
                 return None
             request.is_started = True
             request.was_speculative = request.priority > Priority.DEMAND
-            request.sent = self.workers.now()
+            request.sent_at = self.workers.now()
             if not self._running:
-                self.link.begin_busy_period(request.sent)
+                self.link.begin_busy_period(request.sent_at)
             self._running.add(request)
             if self._queue:
                 self.workers.start(self, 1)
@@ -349,7 +344,7 @@ class Fetcher:
                 stats.disk_bytes += size_bytes
                 return
             self._note_refusals(blob.refusals, request)
-            self.link.note_answer(size_bytes, request.sent, now)
+            self.link.note_answer(size_bytes, request.sent_at, now)
             stats.gets += 1
             stats.bytes_fetched += size_bytes
             if request.was_speculative:
@@ -365,7 +360,7 @@ class Fetcher:
         now = self.workers.now()
         if not refusals:
             self._limit.note_answer(now)
-        elif self._limit.note_refusal(request.sent, now, len(self._running)):
+        elif self._limit.note_refusal(request.sent_at, now, len(self._running)):
             log.note(log.WARNING, "%s asks for fewer requests: %d at once now", self.url, self._limit.current)
 
 

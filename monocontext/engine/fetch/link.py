@@ -37,9 +37,9 @@ class Link:
         """Begin to measure the rate: a request is sent while no other is running."""
         self._busy_since, self._busy_bytes, self._busy_rate = now, 0, 0.0
 
-    def note_answer(self, size_bytes: int, sent: float, now: float) -> None:
-        """Note an answer of `size_bytes` that arrives now, to a request sent at the time `sent`."""
-        seconds = now - sent
+    def note_answer(self, size_bytes: int, sent_at: float, now: float) -> None:
+        """Note an answer of `size_bytes` that arrives now, to a request sent at the time `sent_at`."""
+        seconds = now - sent_at
         if size_bytes <= _SMALL_BYTES and (self.round_trip_seconds is None or seconds < self.round_trip_seconds):
             self.round_trip_seconds = seconds
         self._busy_bytes += size_bytes
@@ -65,13 +65,13 @@ class ConcurrencyLimit:
     _decreased: float = float("-inf")  # the time of the last decrease
     _changed: float = float("-inf")  # the time of the last decrease or answer
 
-    def note_refusal(self, sent: float, now: float, running: int) -> bool:
-        """Note that the store refused a request sent at the time `sent`, while `running` requests were under way.
+    def note_refusal(self, sent_at: float, now: float, running: int) -> bool:
+        """Note that the store refused a request sent at the time `sent_at`, while `running` requests were under way.
 
         The limit falls to half of `running`, or of itself if that is lower. Returns whether it fell: it does not for a
         request that was sent before it last fell.
         """
-        if sent < self._decreased:
+        if sent_at < self._decreased:
             return False
         self._decreased = self._changed = now
         self._set(max(1.0, min(self._exact, float(running)) * DECREASE))

@@ -90,7 +90,7 @@ class FetchRequest(Arrival):
 
     __slots__ = (
         "__weakref__", "error", "is_started", "items", "memory_bytes", "object", "pid",
-        "priority", "sent", "start", "stop", "stored_bytes", "values", "was_speculative",
+        "priority", "sent_at", "start", "stop", "stored_bytes", "values", "was_speculative",
     )  # fmt: skip
 
     def __init__(self, object: str, start: int, stop: int, items: tuple[FetchItem, ...]):
@@ -106,7 +106,7 @@ class FetchRequest(Arrival):
         self.priority = Priority.DEMAND
         self.was_speculative = False  # whether no caller waited for it when it was sent
         self.is_started = False
-        self.sent = 0.0  # the time at which it was sent, by the clock of the workers
+        self.sent_at = 0.0  # by the clock of the workers, in seconds
         self.values: dict[Hashable, Any] = {}
         self.error: BaseException | None = None
         self.pid = os.getpid()  # the process whose threads carry it out: in the child of a fork it will never be done
@@ -132,7 +132,7 @@ def coalesce(
     unless a single item is. Above `most_requests`, gaps of up to eight times `gap_bytes` are read over.
     """
     wanted = list(items)
-    rank = {id(item): i for i, item in enumerate(wanted)}
+    rank = {id(item): i for i, item in enumerate(wanted)}  # by identity: to hash an item takes longer
     ordered = sorted(wanted, key=lambda item: (item.object, item.offset))
     request_bytes = min(part_bytes(sum(item.stored_bytes for item in ordered)), most_bytes)
     groups: list[list[FetchItem]] = []

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from monocontext.engine.candidates import Narrowing
 from monocontext.engine.fetch.requests import FetchItem, FetchRequest, Missing, Priority
-from monocontext.engine.filter_lookup import FilterLookup, FilterSearch, RecordsInMemory
+from monocontext.engine.filter_lookup import FilterLookup, FilterSearch
 from monocontext.engine.frame import FRAME_OVERHEAD_BYTES, FrameText
-from monocontext.engine.frame_table import Column, FrameTable, frame_item
+from monocontext.engine.frame_table import Column, FrameTable, RecordsInMemory, frame_item
 from monocontext.engine.prefetch.streams import Prefetch, SeenRead, Streams
 from monocontext.errors import MonocontextError
 from monocontext.format.index import Frame, Page
@@ -161,7 +161,7 @@ class ReadAhead:
             page = yield from self._page("characters", stop - 1 if backward else start)
             if page is None:
                 return
-            for i in page.between(start, stop, backward):
+            for i in page.numbers_between(start, stop, backward):
                 yield page[i]
             if backward:
                 stop = page.starts[0]

@@ -44,7 +44,7 @@ class ReaderServer:
         self._limit = limit
         self.steps = steps
 
-    def then(self, steps: tuple[tuple[str, list[Any]], ...]) -> ReaderServer:
+    def with_steps(self, steps: tuple[tuple[str, list[Any]], ...]) -> ReaderServer:
         """A server of the same characters, whose worker derives its text from them by `steps`."""
         return ReaderServer(self._reader, self._start, self._stop, limit=self._limit, steps=steps)
 
@@ -63,7 +63,7 @@ class ReaderServer:
         except MonocontextError as error:
             return wire.encode_answer({"error": type(error).__name__, "message": str(error)})
 
-    def ready(self, request: bytes) -> bool:
+    def is_ready(self, request: bytes) -> bool:
         """Whether a request can be answered without waiting for storage. Raises `BadRequest` like `answer`."""
         fields = wire.parse_request(request)
         match fields:

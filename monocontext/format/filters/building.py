@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from monocontext.format.filters.grams import TABLES, fold_bytes
-from monocontext.format.filters.joining import Get, Put, added, fresh_seed, put_filter, runs_of
-from monocontext.format.refs import FILTER_KIND, GRAM_BYTES, FilterRef
+from monocontext.format.filters.joining import Get, Put, append_filters, fresh_seed, put_filter, runs_of
+from monocontext.format.refs import FILTER_KIND, GRAM_BYTES, FilterRef, FilterRun
 
 if TYPE_CHECKING:
     from monocontext.format.filters.columns import ColumnFile
@@ -72,7 +72,7 @@ class Columns:
         remaining = deque(frames if frames is not None else [(0, self.frames)])
         return tuple(self._store(put, group, runs_of(_take(remaining, group.frames))) for group in self._groups)
 
-    def _store(self, put: Put, group: ColumnFile, runs: tuple[tuple[int, int, int], ...]) -> FilterRef:
+    def _store(self, put: Put, group: ColumnFile, runs: tuple[FilterRun, ...]) -> FilterRef:
         ref = FilterRef(FILTER_KIND, TABLES, group.bits, self.overlap_bytes, group.frames, runs, (), fresh_seed())
         return put_filter(ref, lambda start, stop: group.rows(start, stop, ref.bits), put)
 
@@ -85,12 +85,12 @@ def add_columns(
     put: Put,
     most_times: int = 2,
 ) -> tuple[FilterRef, ...]:
-    """All filters of a text, given those before and the columns of its other frames (`joining.added`)."""
+    """All filters of a text, given those before and the columns of its other frames (`joining.append_filters`)."""
     if columns.frames > _HELD_FRAMES:
-        return added(refs, columns.store(put, frames), get, put, most_times)
+        return append_filters(refs, columns.store(put, frames), get, put, most_times)
     unstored: dict[str, bytes] = {}
     new = columns.store(unstored.__setitem__, frames)
-    filters = added(refs, new, lambda key: unstored[key] if key in unstored else get(key), put, most_times)
+    filters = append_filters(refs, new, lambda key: unstored[key] if key in unstored else get(key), put, most_times)
     for key in (key for ref in filters for key in ref.keys if key in unstored):
         put(key, unstored[key])
     return filters
@@ -116,8 +116,8 @@ class TextAfter:
 
     def __init__(self, reach: int, least_frames: int = 1):
         """`reach` is the length of the text after a frame, in bytes. Of fewer than `least_frames`, none is yielded."""
-        self._reach = reach
-        self._least = least_frames
+        self._reach, self._least_frames = reach, least_frames
+        self._is_held = least_frames > 1  # so far there are too few frames to yield any
         self.waiting: deque[tuple[int, bytes]] = deque()
         """The frames that wait, with their numbers."""
         self._waiting_bytes = 0
@@ -126,9 +126,9 @@ class TextAfter:
         """Add the next frame (UTF-8), and yield those whose following text is known now."""
         self.waiting.append((number, frame))
         self._waiting_bytes += len(frame)
-        if len(self.waiting) < self._least:
+        if self._is_held and len(self.waiting) < self._least_frames:
             return
-        self._least = 0
+        self._is_held = False
         while self._waiting_bytes - len(self.waiting[0][1]) >= self._reach:
             following = fold_head((frame for _, frame in list(self.waiting)[1:]), self._reach)
             if len(following) < self._reach:
@@ -137,7 +137,7 @@ class TextAfter:
 
     def end(self, text_after: bytes = b"") -> Iterator[tuple[int, bytes, bytes]]:
         """Yield the last frames, given the folded text after them. The next frame may belong to another part."""
-        if self._least > 1:
+        if self._is_held:
             self.waiting.clear()
         while self.waiting:
             following = fold_head((frame for _, frame in list(self.waiting)[1:]), self._reach)

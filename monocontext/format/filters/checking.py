@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 
@@ -17,10 +16,11 @@ class Checker:
     def __init__(self, refs: tuple[FilterRef, ...], get: Callable[[str], bytes]):
         """`get` reads an object by its key: that of each filter once, at the first frame of the filter (1 GET each)."""
         self._refs, self._get = refs, get
-        self._runs = sorted((*run, number) for number, ref in enumerate(refs) for run in ref.runs)
+        self._runs = sorted((run, number) for number, ref in enumerate(refs) for run in ref.runs)
+        """The runs of all filters in the order of the text, each with the number of its filter."""
         self._frames = TextAfter(max((ref.reach_bytes for ref in refs), default=0))
-        self._open: dict[int, StoredRows] = {}
-        self._done: set[int] = set()
+        self._loaded: dict[int, StoredRows] = {}  # by the number of the filter, until its last frame was checked
+        self._finished: set[int] = set()  # the numbers of the filters whose last frame was checked
         self._lacking: dict[int, list[int]] = {}
         """The frames whose columns lack a gram or a word, by the number of their filter."""
 
@@ -37,7 +37,7 @@ class Checker:
         """Check the last frames, which no frame follows, and the objects of filters that no frame needed."""
         yield from self._check(self._frames.end())
         for number in range(len(self._refs)):
-            if number not in self._done:
+            if number not in self._finished:
                 yield from self._load(number)
         for number, frames in self._lacking.items():
             ref = self._refs[number]
@@ -46,21 +46,22 @@ class Checker:
 
     def _check(self, frames: Iterable[tuple[int, bytes, bytes]]) -> Iterator[str]:
         for number, frame, text_after in frames:
-            offset = bisect_right(self._runs, (number, sys.maxsize, 0, 0)) - 1
+            offset = bisect_right(self._runs, number, key=lambda entry: entry[0].first_frame) - 1
             if offset < 0:
                 continue
-            first, column, count, filter_number = self._runs[offset]
-            if number >= first + count:
+            run, filter_number = self._runs[offset]
+            if number >= run.stop_frame:
                 continue
             yield from self._load(filter_number)
-            if not self._open[filter_number].holds(column + number - first, frame, text_after):
+            column = run.first_column + number - run.first_frame
+            if not self._loaded[filter_number].holds(column, frame, text_after):
                 self._lacking.setdefault(filter_number, []).append(number)
-            for finished in [n for n in self._open if self._refs[n].stop_frame <= number + 1]:
-                del self._open[finished]
-                self._done.add(finished)
+            for finished in [n for n in self._loaded if self._refs[n].stop_frame <= number + 1]:
+                del self._loaded[finished]
+                self._finished.add(finished)
 
     def _load(self, number: int) -> Iterator[str]:
-        """Read a filter if it is not open. Yields its problems."""
-        if number not in self._open:
-            self._open[number] = StoredRows(self._refs[number], self._get, checks_blocks=True)
-            yield from map(str, self._open[number].errors)
+        """Read a filter if it is not loaded. Yields its problems."""
+        if number not in self._loaded:
+            self._loaded[number] = StoredRows(self._refs[number], self._get, checks_blocks=True)
+            yield from map(str, self._loaded[number].errors)

@@ -26,7 +26,7 @@ _GRAMS_AT_ONCE = 1 << 15
 _GROUPS = 4  # the words of a slot are counted in this many groups, of which the most frequent one counts
 _LONGEST_WORD = 99  # longer words count as words of this length
 _CJK_LEADS = range(0xE3, 0xEA)  # the first bytes of CJK characters
-_MASKS = np.array([(1 << 8 * min(size, hashing.EDGE)) - 1 for size in range(_LONGEST_WORD + 1)], np.uint64)
+_MASKS = np.array([(1 << 8 * min(size, hashing.EDGE_BYTES)) - 1 for size in range(_LONGEST_WORD + 1)], np.uint64)
 """The mask of the first 8 bytes of a word, by its length."""
 _ENDING_SIZES = np.zeros(1 << 16, np.int8)
 """The length of a word's ending by the last two bytes of the word. For 3, the byte before must be an `i`."""
@@ -73,10 +73,11 @@ def _set_word_rows(rows: NDArray[np.uint8], folded: bytes) -> None:
 
 def _word_hashes(folded: bytes) -> NDArray[np.int64]:
     """The hash of each word of a folded text, and of each pair of CJK characters, as `grams.word_rows` has it."""
-    data = bytes(hashing.EDGE) + folded + bytes(hashing.EDGE)
+    edge = hashing.EDGE_BYTES
+    data = bytes(edge) + folded + bytes(edge)
     raw = np.frombuffer(data, np.uint8)
     # the 8 bytes from each offset on
-    eights: NDArray[np.uint64] = np.ndarray(len(data) - hashing.EDGE + 1, "<u8", data, 0, 1)
+    eights: NDArray[np.uint64] = np.ndarray(len(data) - edge + 1, "<u8", data, 0, 1)
     # 1. find the words; comparisons of all bytes at once take half the time of a table
     inside = (raw | np.uint8(32)) - np.uint8(ord("a")) < 26
     inside |= raw == ord("_")
@@ -85,27 +86,27 @@ def _word_hashes(folded: bytes) -> NDArray[np.int64]:
     threes = inside[:-2] & inside[1:-1]
     threes &= inside[2:]
     edges = np.flatnonzero(threes[1:] != threes[:-1])
-    starts, stops = edges[::2] + 1, edges[1::2] + hashing.LEAST_BYTES
+    starts, stops = edges[::2] + 1, edges[1::2] + hashing.LEAST_WORD_BYTES
     # 2. leave out an `s` at the end
-    stops = stops - ((raw.take(stops - 1) == ord("s")) & (stops - starts > hashing.LEAST_BYTES))
+    stops = stops - ((raw.take(stops - 1) == ord("s")) & (stops - starts > hashing.LEAST_WORD_BYTES))
     # 3. leave out an ending, by the last two bytes (and the one before, for `ing` and `ion`)
     endings = _ENDING_SIZES.take(raw.take(stops - 1).astype(np.uint16) << np.uint16(8) | raw.take(stops - 2))
     longest = np.flatnonzero(endings == 3)
     endings[longest] *= raw.take(stops.take(longest) - 3) == ord("i")
     sizes = np.minimum(stops - starts, _LONGEST_WORD).astype(np.int8)
-    endings *= sizes - endings >= hashing.LEAST_BYTES
+    endings *= sizes - endings >= hashing.LEAST_WORD_BYTES
     sizes -= endings
     # 4. hash the first and the last eight bytes of what remains
     mixed = eights[starts]
     mixed &= _MASKS.take(sizes)
-    mixed *= np.uint64(hashing.FIRST)
-    longer = np.flatnonzero(sizes > hashing.EDGE)
-    mixed[longer] ^= eights[stops.take(longer) - endings.take(longer) - hashing.EDGE] * np.uint64(hashing.LAST)
+    mixed *= np.uint64(hashing.FIRST_FACTOR)
+    longer = np.flatnonzero(sizes > edge)
+    mixed[longer] ^= eights[stops.take(longer) - endings.take(longer) - edge] * np.uint64(hashing.LAST_FACTOR)
     if not folded.isascii():  # pairs of characters of 3 bytes
         leads = raw - np.uint8(_CJK_LEADS.start) < len(_CJK_LEADS)
         pairs = np.flatnonzero(leads[:-3] & leads[3:])
-        mixed = np.concatenate([mixed, (eights[pairs] & _MASKS[6]) * np.uint64(hashing.FIRST)])
-    mixed *= np.uint64(hashing.MIX)
+        mixed = np.concatenate([mixed, (eights[pairs] & _MASKS[6]) * np.uint64(hashing.FIRST_FACTOR)])
+    mixed *= np.uint64(hashing.MIX_FACTOR)
     mixed >>= np.uint64(64 - hashing.HASH_BITS)
     hashes: NDArray[np.int64] = mixed.view(np.int64)
     return hashes
@@ -180,7 +181,7 @@ class StoredRows:
         """Read and check the objects of a filter (1 GET each). `checks_blocks`: also the checksum of each block."""
         self._ref, self._layout = ref, FilterLayout(ref)
         self.errors: list[MonocontextError] = []  # what is wrong with its objects; then the rows cannot be read
-        self._tile: tuple[int, NDArray[np.uint8]] | None = None
+        self._tile_number, self._tile = -1, np.empty((0, 0), np.uint8)  # the rows that `holds` read last
         if len(ref.parts) != self._layout.parts:
             message = f"expected {self._layout.parts} objects, found {len(ref.parts)}"
             self.errors.append(DamagedData(f"{ref.keys[0]}: {message}"))
@@ -217,9 +218,9 @@ class StoredRows:
         if self.errors or self._ref.fold != TABLES or self._ref.bits > MAX_BITS:
             return True
         number, position = divmod(column, _TILE_FRAMES)
-        if self._tile is None or self._tile[0] != number:
+        if number != self._tile_number:
             tile = self.rows[:, number * _TILE_ROW_BYTES : (number + 1) * _TILE_ROW_BYTES]
-            self._tile = number, np.ascontiguousarray(tile)
-        stored = self._tile[1][:, position // 8] >> position % 8
+            self._tile_number, self._tile = number, np.ascontiguousarray(tile)
+        stored = self._tile[:, position // 8] >> position % 8
         computed = compute_column(frame, following[: self._ref.reach_bytes])
         return not (shrink_rows(computed, len(stored), 0) & ~stored & 1).any()

@@ -22,28 +22,28 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-MAX_BYTES = 6  # the most UTF-8 bytes that one character becomes, such as U+FB03 and U+1FB7
+MAX_FOLDED_BYTES = 6  # the most UTF-8 bytes that folding makes of a character, such as U+FB03 and U+1FB7
 
-_SAME = ("14.0.0", "15.0.0", "15.1.0")  # versions of Unicode with the same case foldings
-TABLES = "unicode-15.1" if unicodedata.unidata_version in _SAME else f"unicode-{unicodedata.unidata_version}"
+_FOLDED_ALIKE = ("14.0.0", "15.0.0", "15.1.0")  # versions of Unicode with the same case foldings
+TABLES = "unicode-15.1" if unicodedata.unidata_version in _FOLDED_ALIKE else f"unicode-{unicodedata.unidata_version}"
 """The name of the folding tables of this Python, which filters record. In a filter with other tables, only ASCII
 literals are looked up, since their foldings never change."""
 MAX_BITS = 18  # at most 2 ** 18 rows: 32 KiB a frame, an eighth of a frame of 256 KiB
 MIN_BITS = 8
-MAX_ROWS = 64  # the most rows of one literal
+MAX_LITERAL_ROWS = 64  # the most rows of one literal that a search reads
 MULTIPLIER = 0x9E3779B97F  # 2 ** 40 over the golden ratio
 GRAM_BITS = 8 * GRAM_BYTES
 
-LEAST_BYTES = 3  # the least number of bytes in a word
+LEAST_WORD_BYTES = 3  # the least number of bytes in a word
 LEVELS = (3, 8, 24, 64)  # the counts of a word in a frame that filters distinguish
 SLOT_BITS = 4  # a filter has 2 ** (bits - SLOT_BITS) slots
 GRAM_ROWS_PER_WORD_ROW = (1 << SLOT_BITS) // len(LEVELS)  # the number of rows of grams for each row of words
 
-_TOP_BITS = 14  # the number of bits of a slot in the highest filter
-HASH_BITS = 16  # the hash of a word is the number of its group, then its slot: 2 ** _TOP_BITS * _GROUPS values
-FIRST, LAST = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F  # the factors of the first and the last 8 bytes of a word
-MIX = LAST  # the factor that mixes the bits of both: the hash is the upper bits of the product
-EDGE = 8  # the bytes at either end of a word that its hash depends on
+_HIGHEST_SLOT_BITS = 14  # the bits of the number of a slot, in the highest filter
+HASH_BITS = 16  # the hash of a word is the number of its group, then its slot: 2 ** _HIGHEST_SLOT_BITS * _GROUPS values
+EDGE_BYTES = 8  # the hash of a word depends on so many bytes at either end
+FIRST_FACTOR, LAST_FACTOR = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F  # of the first and the last of these bytes
+MIX_FACTOR = LAST_FACTOR  # mixes the bits of both products: the hash is the upper bits of the result
 ENDINGS = (b"ed", b"er", b"or", b"ing", b"ion", b"e")
 
 
@@ -54,7 +54,7 @@ def fold(text: str) -> str:
     above that `lower()` makes of U+0130) is removed. For every character, on every Python from 3.11 to 3.13 (tested):
     - fold(f(text)) = fold(text) for f = lower, upper, casefold, title, swapcase, capitalize;
     - characters that `re.IGNORECASE` treats as equal have the same folded form;
-    - fold(a + b) = fold(a) + fold(b), and a character becomes at most `MAX_BYTES` bytes.
+    - fold(a + b) = fold(a) + fold(b), and a character becomes at most `MAX_FOLDED_BYTES` bytes.
     """
     if text.isascii():
         return text.lower()
@@ -92,8 +92,8 @@ def rows_to_read(literal: str, bits: int, within_bytes: int, ascii_only: bool = 
     if the filter cannot tell. A column may lack grams after the first `within_bytes` of the folded literal.
     `ascii_only`: the filter has other folding tables, so that only ASCII is certain."""
     if ascii_only:
-        # Other characters may have been folded to any number of bytes up to `MAX_BYTES`.
-        parts = [(match.start() * MAX_BYTES, match[0]) for match in re.finditer(r"[\0-\x7f]+", literal)]
+        # Other characters may have been folded to any number of bytes up to `MAX_FOLDED_BYTES`.
+        parts = [(match.start() * MAX_FOLDED_BYTES, match[0]) for match in re.finditer(r"[\0-\x7f]+", literal)]
     else:
         parts = [(0, literal)]
     grams: list[bytes] = []
@@ -102,8 +102,9 @@ def rows_to_read(literal: str, bits: int, within_bytes: int, ascii_only: bool = 
         starts = range(min(within_bytes - bytes_before, len(folded) - GRAM_BYTES + 1))
         grams += [folded[start : start + GRAM_BYTES] for start in starts]
     last = len(grams) - 1
-    picked = grams if len(grams) <= MAX_ROWS else [grams[i * last // (MAX_ROWS - 1)] for i in range(MAX_ROWS)]
-    products = (int.from_bytes(gram, "little") * MULTIPLIER % (1 << GRAM_BITS) for gram in picked)
+    if len(grams) > MAX_LITERAL_ROWS:  # some at equal distances
+        grams = [grams[i * last // (MAX_LITERAL_ROWS - 1)] for i in range(MAX_LITERAL_ROWS)]
+    products = (int.from_bytes(gram, "little") * MULTIPLIER % (1 << GRAM_BITS) for gram in grams)
     return tuple(dict.fromkeys(product >> (GRAM_BITS - bits) for product in products))
 
 
@@ -111,7 +112,7 @@ def word_rows(words: tuple[str, ...], level: int, bits: int) -> tuple[int, ...]:
     """The rows of folded words. A frame with one of the words at least `LEVELS[level]` times is set in one of them."""
     slots = (1 << bits) >> SLOT_BITS
     first = (1 << bits) + level * slots
-    rows = (first + (_hash(word) % (1 << _TOP_BITS) * slots >> _TOP_BITS) for word in words)
+    rows = (first + (_hash(word) % (1 << _HIGHEST_SLOT_BITS) * slots >> _HIGHEST_SLOT_BITS) for word in words)
     return tuple(dict.fromkeys(rows))  # without duplicates, in order
 
 
@@ -126,6 +127,6 @@ def stem_of(word: bytes) -> bytes:
 @lru_cache(256)
 def _hash(word: str) -> int:
     stem = stem_of(word.encode("utf-8", "surrogatepass"))
-    last = int.from_bytes(stem[-EDGE:], "little") if len(stem) > EDGE else 0
-    mixed = int.from_bytes(stem[:EDGE], "little") * FIRST ^ last * LAST
-    return mixed * MIX % (1 << 64) >> (64 - HASH_BITS)
+    last = int.from_bytes(stem[-EDGE_BYTES:], "little") if len(stem) > EDGE_BYTES else 0
+    mixed = int.from_bytes(stem[:EDGE_BYTES], "little") * FIRST_FACTOR ^ last * LAST_FACTOR
+    return mixed * MIX_FACTOR % (1 << 64) >> (64 - HASH_BITS)

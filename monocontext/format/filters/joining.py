@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from monocontext.errors import DamagedData, NotFound
 from monocontext.format.filters.layout import FilterLayout
-from monocontext.format.refs import FilterRef, filter_key
+from monocontext.format.refs import FilterRef, FilterRun, filter_key
 from monocontext.records import NamedTuple, replace
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ Put = Callable[[str, bytes], object]
 Get = Callable[[str], bytes]
 
 
-class Moved(NamedTuple):
+class FrameChange(NamedTuple):
     """The frames [first, stop) of a text, which an edit replaces with others."""
 
     stale: int
@@ -42,43 +42,44 @@ class Moved(NamedTuple):
     grown: int  # how many more frames there are afterwards; negative if fewer
 
 
-def moved(refs: Iterable[FilterRef], changes: Sequence[Moved]) -> tuple[FilterRef, ...]:
+def apply_changes(refs: Iterable[FilterRef], changes: Sequence[FrameChange]) -> tuple[FilterRef, ...]:
     """The filters of a text after changes, which are given in order: without the columns of changed frames, and without
     those that cover their old text. A filter without columns is left out."""
     stops = [change.stop for change in changes]
     shifts = list(accumulate((change.grown for change in changes), initial=0))
 
-    def runs(ref: FilterRef) -> Iterator[tuple[int, int, int]]:
-        for first, column, count in ref.runs:
-            frame, stop = first, first + count
+    def remaining_runs(ref: FilterRef) -> Iterator[FilterRun]:
+        for run in ref.runs:
+            frame, run_stop = run.first_frame, run.first_frame + run.frames
             number = bisect_right(stops, frame)
-            while frame < stop:
-                end = min(changes[number].stale, stop) if number < len(changes) else stop
-                if frame < end:
-                    yield frame + shifts[number], column + frame - first, end - frame
+            while frame < run_stop:
+                stop = min(changes[number].stale, run_stop) if number < len(changes) else run_stop
+                if frame < stop:
+                    column = run.first_column + frame - run.first_frame
+                    yield FilterRun(frame + shifts[number], column, stop - frame)
                 if number == len(changes):
                     break
-                frame = max(frame, changes[number].stop, end)
+                frame = max(frame, changes[number].stop, stop)
                 number += 1
 
-    result = ((ref, tuple(runs(ref))) for ref in refs)
-    return tuple(ref if new == ref.runs else replace(ref, runs=new) for ref, new in result if new)
+    result = ((ref, tuple(remaining_runs(ref))) for ref in refs)
+    return tuple(ref if runs == ref.runs else replace(ref, runs=runs) for ref, runs in result if runs)
 
 
-def runs_of(frames: Iterable[tuple[int, int]]) -> tuple[tuple[int, int, int], ...]:
-    """The runs of a filter whose columns belong to these frames, in order; a pair is a first frame and a number."""
-    runs: list[tuple[int, int, int]] = []
+def runs_of(frames: Iterable[tuple[int, int]]) -> tuple[FilterRun, ...]:
+    """The runs of a filter whose columns belong to these frames, in order; a pair is (first frame, their number)."""
+    runs: list[FilterRun] = []
     column = 0
     for first, count in frames:
-        if runs and runs[-1][0] + runs[-1][2] == first:
-            runs[-1] = (runs[-1][0], runs[-1][1], runs[-1][2] + count)
+        if runs and runs[-1].stop_frame == first:
+            runs[-1] = runs[-1]._replace(frames=runs[-1].frames + count)
         else:
-            runs.append((first, column, count))
+            runs.append(FilterRun(first, column, count))
         column += count
     return tuple(runs)
 
 
-def added(
+def append_filters(
     refs: Sequence[FilterRef], new: Sequence[FilterRef], get: Get, put: Put, most_times: int = 2
 ) -> tuple[FilterRef, ...]:
     """All filters of a text, those before and the new ones (1 GET for each joined object, 1 PUT). A filter is joined
@@ -127,26 +128,24 @@ def join(refs: Sequence[FilterRef], get: Get, put: Put) -> FilterRef:
 
     from monocontext.format.filters.columns import StoredRows
 
-    pieces = sorted(
-        (first, number, column, count) for number, ref in enumerate(refs) for first, column, count in ref.runs
-    )
+    pieces = sorted((run, number) for number, ref in enumerate(refs) for run in ref.runs)
     bits = _joined_bits(refs)
-    runs = runs_of((first, count) for first, _, _, count in pieces)
-    width = sum(count for _, _, _, count in pieces)
+    runs = runs_of((run.first_frame, run.frames) for run, _ in pieces)
+    width = sum(run.frames for run, _ in pieces)
     joined = replace(refs[0], bits=bits, width=width, runs=runs, parts=(), seed=fresh_seed())
     stored = [StoredRows(ref, get) for ref in refs]
     for error in (error for source in stored for error in source.errors):
         raise error
 
     def rows(start: int, stop: int) -> NDArray[np.uint8]:
-        old = [source.read(start, stop, bits) for source in stored]
-        columns = np.concatenate([old[number][:, column : column + count] for _, number, column, count in pieces], 1)
-        return np.packbits(columns, axis=1, bitorder="little")
+        tables = [source.read(start, stop, bits) for source in stored]
+        columns = [tables[number][:, run.first_column : run.first_column + run.frames] for run, number in pieces]
+        return np.packbits(np.concatenate(columns, axis=1), axis=1, bitorder="little")
 
     return put_filter(joined, rows, put)
 
 
-def cleared(ref: FilterRef, get: Get, put: Put) -> FilterRef:
+def clear_unused(ref: FilterRef, get: Get, put: Put) -> FilterRef:
     """Store a filter again without the bits of columns that have no frame (1 GET and 1 PUT for each object)."""
     import numpy as np
 
@@ -156,8 +155,8 @@ def cleared(ref: FilterRef, get: Get, put: Put) -> FilterRef:
     for error in stored.errors:
         raise error
     columns = np.zeros(ref.width, np.uint8)
-    for _, column, count in ref.runs:
-        columns[column : column + count] = 1
+    for run in ref.runs:
+        columns[run.first_column : run.first_column + run.frames] = 1
     kept = np.packbits(columns, bitorder="little")
     return put_filter(replace(ref, seed=fresh_seed()), lambda start, stop: stored.rows[start:stop] & kept, put)
 

@@ -53,16 +53,16 @@ class FilterLayout:
         self.sparsity_bytes = 0 if self.is_small else (1 << ref.bits) // 2 + CHECKSUM_BYTES
         self.size_bytes = self.blocks * self.block_bytes + self.sparsity_bytes
 
-    def rows_worth_reading(self, rows: Sequence[int], sparsity: bytes, read: int, frames: float) -> list[int]:
-        """The rows of a literal to read next, after its `read` emptiest rows left `frames` candidates: those that are
-        expected to rule out at least one frame each; if none was read, at least one row."""
-        if read and frames <= _FEW_FRAMES:
+    def rows_worth_reading(self, rows: Sequence[int], sparsity: bytes, read_count: int, frames: float) -> list[int]:
+        """The rows of a literal to read next, after its `read_count` emptiest rows left `frames` candidates: those that
+        are expected to rule out at least one frame each; if none was read, at least one row."""
+        if read_count and frames <= _FEW_FRAMES:
             return []
-        sparsity_of = {row: sparsity[row // 2] >> row % 2 * 4 & 15 for row in rows}
+        sparsity_of = {row: sparsity[row // 2] >> row % 2 * 4 & 15 for row in rows}  # two rows a byte
         results: list[int] = []
-        for row in sorted(rows, key=sparsity_of.__getitem__, reverse=True)[read:_MOST_READ]:
+        for row in sorted(rows, key=sparsity_of.__getitem__, reverse=True)[read_count:_MOST_READ]:
             remaining = frames * _SHARES[sparsity_of[row]]
-            if frames - remaining < 1 and (read or results):
+            if frames - remaining < 1 and (read_count or results):
                 break
             results.append(row)
             frames = remaining

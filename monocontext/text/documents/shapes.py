@@ -39,7 +39,7 @@ class _Shape(LazyContext, Sized):
 
     def serve(self) -> Any:
         """A server of this context alone, for a process that must not have its credentials; see `Monocontext.serve`."""
-        return self.text.serve().then((("_shaped", [self._shape]),))
+        return self.text.serve().with_steps((("_shaped", [self._shape]),))
 
     def describe(self) -> dict[str, str]:
         """A description for a model: `kind`, `sentence`, `access` (1 GET for the first names)."""

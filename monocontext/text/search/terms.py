@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from unicodedata import normalize
 
-from monocontext.format.filters.grams import LEAST_BYTES, fold, stem_of
+from monocontext.format.filters.grams import LEAST_WORD_BYTES, fold, stem_of
 from monocontext.format.filters.query import Literal
 
 _STOP_WORDS = """
@@ -150,7 +150,7 @@ def _phrase(tokens: list[str]) -> Term:
 def _counted(words: list[str]) -> tuple[str, ...]:
     """The folded words, without those that are too short for filters to count."""
     folded = [fold(word) for word in words]
-    return tuple(word for word in folded if len(stem_of(word.encode("utf-8", "surrogatepass"))) >= LEAST_BYTES)
+    return tuple(word for word in folded if len(stem_of(word.encode("utf-8", "surrogatepass"))) >= LEAST_WORD_BYTES)
 
 
 def _pattern(text: str) -> str:

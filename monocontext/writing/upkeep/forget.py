@@ -20,7 +20,7 @@ from typing import Any
 import zstandard
 
 from monocontext.errors import MonocontextError, NotFound, StoreFailure
-from monocontext.format.filters.joining import cleared
+from monocontext.format.filters.joining import clear_unused
 from monocontext.format.manifest import Manifest, generation_key, listed_generations, read_newest
 from monocontext.format.refs import FOLDERS, OBJECT, id_in
 from monocontext.options import StoreOptions
@@ -57,7 +57,7 @@ def without_dead_bytes(text: StoredText) -> Manifest:
     with dead columns, are stored again. It has no copies of its text, and no earlier root can be restored after it."""
     dead = dead_bytes(text)
     root = splice(text, *copy_frames(text, lambda frame: frame.object in dead))
-    refs = [cleared(ref, text.get, text.store.put) if ref.frames < ref.width else ref for ref in root.filters]
+    refs = [clear_unused(ref, text.get, text.store.put) if ref.frames < ref.width else ref for ref in root.filters]
     return replace(root, filters=tuple(refs), history=replace(root.history, forgotten=text.root.generation + 1))
 
 

@@ -11,7 +11,7 @@ from monocontext.format import codec, inline
 from monocontext.format.document_names import HASH_BYTES, name_hash
 from monocontext.format.documents import Document, DocumentPage
 from monocontext.format.filters.checking import Checker
-from monocontext.format.index import ENDS_LINE, OF_TEXT, Frame
+from monocontext.format.index import ENDS_LINE, WHOLE_TEXT_FLAGS, Frame
 from monocontext.format.manifest import Manifest, find_root, read_generation, read_newest
 from monocontext.format.name_tables import decode_names, entries_of, last_of_each_name
 from monocontext.format.refs import DocumentsRef, documents_key
@@ -90,7 +90,7 @@ def _check_text(
 ) -> None:
     """Read all frames, and compare them with their records, the filters, the documents and the root."""
     root = text.root
-    flags = OF_TEXT
+    flags = WHOLE_TEXT_FLAGS
     final_newline = False
     checker = Checker(root.filters, text.get)
     counter = _DocumentCounter(documents, report)

@@ -142,7 +142,6 @@ def test_texts_made_real_in_the_worker_count_at_the_host(stored: Monocontext, se
 
 
 NOTHING = {"read": [], "handed": [], "looked_at": 0, "hits": 0}
-"""A report of nothing."""
 
 
 @pytest.mark.parametrize("sizes", [5, [-1], ["a"], [1 << 70], [True]])
@@ -229,10 +228,10 @@ def test_ready_means_that_no_request_goes_to_storage(tmp_path: Any) -> None:
     context = Monocontext.open(str(tmp_path / "c"))
     server = context.serve()
     ask = wire.encode_request("read", what="text", start=1000, stop=1100)
-    assert not server.ready(ask)
+    assert not server.is_ready(ask)
     server.answer(ask)
     gets = context.stats.gets
-    assert server.ready(ask)
+    assert server.is_ready(ask)
     server.answer(ask)
     assert context.stats.gets == gets
 

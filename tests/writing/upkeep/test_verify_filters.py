@@ -16,7 +16,7 @@ from monocontext.format.filters.columns import StoredRows
 from monocontext.format.filters.grams import TABLES
 from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
-from monocontext.format.refs import FILTER_KIND, FilterRef, filter_key
+from monocontext.format.refs import FILTER_KIND, FilterRef, FilterRun, filter_key
 from monocontext.stores.protocol import Store
 from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep.verify import verify
@@ -90,7 +90,7 @@ def test_damaged_objects(store: Store) -> None:
 
 def test_a_filter_takes_no_more_room_than_its_objects_have() -> None:
     """A root may claim 128 GiB."""
-    ref = FilterRef(FILTER_KIND, TABLES, 18, 4096, (1 << 22) - 8, ((0, 0, 1),), ("0" * 32,), 0)
+    ref = FilterRef(FILTER_KIND, TABLES, 18, 4096, (1 << 22) - 8, (FilterRun(0, 0, 1),), ("0" * 32,), 0)
     ref = dataclasses.replace(ref, parts=ref.parts * FilterLayout(ref).parts)
 
     def get(key: str) -> bytes:

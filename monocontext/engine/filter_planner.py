@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,13 @@ from numpy.typing import NDArray
 from monocontext.format.filters.grams import TABLES, rows_to_read, word_rows
 from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.filters.query import INFINITE, All, AnyOf, FrequencyQuery, Literal, Query, leaves
-from monocontext.format.index import ENDS_LINE, Frame
+from monocontext.format.index import ENDS_LINE
 from monocontext.format.refs import FilterRef
+
+if TYPE_CHECKING:
+    from monocontext.engine.frame_table import FrameTable, RecordsInMemory
+
+    Records = FrameTable | RecordsInMemory
 
 MOST_TRACED = 10_000  # the most frames that are traced back: each takes 2 us, and may load an index page
 
@@ -33,25 +38,12 @@ Rows = Mapping[tuple[FilterLayout, int], bytes]
 _FEW_ROWS = 4  # so few rows of a literal are read without a look at the sparsity
 
 
-class Records(Protocol):
-    """The records of the frames of a text."""
-
-    def prefetch_pages(self, numbers: Sequence[int]) -> None:
-        """Load the records of these frames, for which `frame` is called next."""
-
-    def frame(self, number: int) -> Frame: ...
-
-    def locate(self, character: int) -> Frame:
-        """The frame with this character of the text."""
-
-
 class Planner:
     """Plans which rows to read from the filters of a text, or of some of its frames, and finds candidates in them."""
 
-    def __init__(self, refs: Sequence[FilterRef], frames: int, first: int = 0, stop: int | None = None):
-        """The text has `frames` frames. Filters and candidates cover frames [first, stop), by default all."""
-        self.frames = frames
-        self.first, self.stop = first, frames if stop is None else stop
+    def __init__(self, refs: Sequence[FilterRef], frames: int, first: int, stop: int):
+        """The text has `frames` frames. Filters and candidates cover frames [first, stop)."""
+        self.frames, self.first, self.stop = frames, first, stop
         self.layouts = [FilterLayout(ref) for ref in refs if any(self._clipped(ref))]
 
     def rows_to_read(self, query: Query | None, rows: Rows) -> list[tuple[FilterLayout, int]]:
@@ -61,21 +53,30 @@ class Planner:
         if rows and all(layout.is_small for layout in self.layouts):
             return []
         query = self._answerable_part(query)
-        candidates = self._candidates(query, rows, None, False) if rows else None
+        candidates = self._candidates(query, rows, records=None, within_line=False) if rows else None
         for leaf in leaves(query):
             frames = np.ones(self.stop - self.first, np.bool_)
             if candidates is not None:
                 self._set_frames(frames, leaf, rows, np.bitwise_and)
                 frames &= candidates
             for layout, numbers in zip(self.layouts, self._rows_of(leaf), strict=True):
-                some: Sequence[int] = () if rows else numbers
-                if isinstance(leaf, Literal) and not layout.is_small and len(numbers) > _FEW_ROWS:
-                    left = sum(int(np.count_nonzero(frames[run])) for run, _ in self._clipped(layout.ref))
-                    read = sum((layout, number) in rows for number in numbers)
-                    sparsity = rows.get((layout, layout.rows))
-                    some = layout.rows_worth_reading(numbers, sparsity, read, left) if sparsity else (layout.rows,)
-                results.update(((layout, row), None) for row in some)
+                if not isinstance(leaf, Literal) or layout.is_small or len(numbers) <= _FEW_ROWS:
+                    next_rows: Sequence[int] = () if rows else numbers  # all at first
+                else:
+                    next_rows = self._rows_by_sparsity(layout, numbers, rows, frames)
+                results.update(((layout, row), None) for row in next_rows)
         return list(results)
+
+    def _rows_by_sparsity(
+        self, layout: FilterLayout, numbers: Sequence[int], rows: Rows, frames: Frames
+    ) -> Sequence[int]:
+        """The rows of a literal, of these numbers, to read next from a large filter. It may begin in `frames`."""
+        sparsity = rows.get((layout, layout.rows))
+        if sparsity is None:
+            return (layout.rows,)
+        remaining = sum(int(np.count_nonzero(frames[run])) for run, _ in self._clipped(layout.ref))
+        read_count = sum((layout, number) in rows for number in numbers)
+        return layout.rows_worth_reading(numbers, sparsity, read_count, remaining)
 
     def candidates(self, query: Query | None, rows: Rows, records: Records, within_line: bool = False) -> Frames | None:
         """The frames in which a match may begin; `None` for all. Rows that were not read can only add frames. With
@@ -137,25 +138,25 @@ class Planner:
         return self._trace_back(may_contain, literal, records, within_line)
 
     def _set_frames(self, frames: Frames, leaf: Literal | FrequencyQuery, rows: Rows, combine: np.ufunc) -> bool:
-        """Set `frames` that have a column to the bits of a leaf's rows, combined by `combine`: in all rows, or in any.
-        Returns whether any of these rows was read; other frames keep their values."""
+        """Overwrite `frames` with the bits of a leaf's rows, combined by AND or OR; frames without a column keep their
+        values. Returns whether any of these rows was read."""
         is_known = False
         for layout, numbers in zip(self.layouts, self._rows_of(leaf), strict=True):
-            given = [np.frombuffer(rows[layout, row], np.uint8) for row in numbers if (layout, row) in rows]
-            if given:
-                combined = combine.reduce(np.stack(given), axis=0)
+            read_rows = [np.frombuffer(rows[layout, row], np.uint8) for row in numbers if (layout, row) in rows]
+            if read_rows:
+                combined = combine.reduce(np.stack(read_rows), axis=0)
                 columns = np.unpackbits(combined, count=layout.columns, bitorder="little").view(np.bool_)
-                for run, column in self._clipped(layout.ref):
-                    frames[run] = columns[column : column + run.stop - run.start]
+                for part, column in self._clipped(layout.ref):
+                    frames[part] = columns[column : column + part.stop - part.start]
                 is_known = True
         return is_known
 
     def _clipped(self, ref: FilterRef) -> Iterator[tuple[slice, int]]:
         """The runs of a filter in these frames: a slice of the frames, counted from `first`, and the first column."""
-        for first, column, frames in ref.runs:
-            start, stop = max(first, self.first), min(first + frames, self.stop)
+        for run in ref.runs:
+            start, stop = max(run.first_frame, self.first), min(run.stop_frame, self.stop)
             if start < stop:
-                yield slice(start - self.first, stop - self.first), column + start - first
+                yield slice(start - self.first, stop - self.first), run.first_column + start - run.first_frame
 
     def _trace_back(self, may_contain: Frames, literal: Literal, records: Records, within_line: bool) -> Frames | None:
         """The frames in which a match may begin if its literal begins in one of these frames; `None` for all."""
