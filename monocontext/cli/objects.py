@@ -235,6 +235,8 @@ def rm(
             raise click.UsageError("-r cannot be combined with --document or --forget: leave one out")
         remove_documents(url, document or [], s3, yes=yes, forget=forget)
         return
+    if yes:
+        raise click.UsageError("--yes is for --document, without which nothing is asked: leave it out")
     url = _url_of(url, s3)
     if recursive:
         with open_store_at(url, s3) as store:

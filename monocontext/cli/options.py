@@ -37,7 +37,7 @@ _CONNECT_SECONDS = 10  # the time to wait for a Dask scheduler
 
 
 def one_of(*names: str) -> Callable[[object, object, str], list[str]]:
-    """A function that one_of a value in a shell: it returns the names that begin with the typed characters."""
+    """A function that completes a value in a shell: it returns the names that begin with the typed characters."""
     return lambda _, __, incomplete: [name for name in names if name.startswith(incomplete)]
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from monocontext.page.assembly import WebPage, data_block, load_page
 from monocontext.page.serving import PageServer
@@ -49,10 +51,11 @@ def export(feed: RowFeed, target: Path) -> None:
     Raises OSError, and RLMError if the target is the trajectory itself."""
     if target.exists() and target.samefile(feed.path):
         raise RLMError(f"{target} is the trajectory itself: give another file to export to")
-    part = target.with_name(f"{target.name}.part")  # a failure leaves an earlier page as it is
-    with part.open("w", encoding="ascii", newline="\n") as file:
-        file.writelines(run_page().for_file(_blocks(feed)))
-    part.replace(target)
+    with TemporaryFile("w+", encoding="ascii", newline="\n") as page:  # a failure leaves an earlier page as it is
+        page.writelines(run_page().for_file(_blocks(feed)))
+        page.seek(0)
+        with target.open("w", encoding="ascii", newline="\n") as file:  # keeps a link, and a device such as /dev/stdout
+            shutil.copyfileobj(page, file)
 
 
 def _blocks(feed: RowFeed) -> Iterator[str]:

@@ -40,8 +40,8 @@ def test_documents_are_removed_and_updated(cli: Cli, folder: Path, tmp_path: Pat
     cli("rm", "--document", "*", context).misused("would remove all 2 documents", "--yes")
     cli("rm", "--document", "x*", context).refused("no document is named 'x*'")
     cli("rm", "-r", "--document", "z", context).misused("cannot be combined")
-    versions = [json.loads(line) for line in cli("history", "--json", context).fine().out.splitlines()]
-    assert [version["documents"] for version in versions[:2]] == [3, 1]
+    cli("rm", "-r", "--yes", context).misused("--yes is for --document")
+    assert [json.loads(row)["documents"] for row in cli("history", "--json", context).out.splitlines()[:2]] == [3, 1]
     assert cli("history", context).fine().out.splitlines()[1].endswith("-2 documents")
     assert cli("verify", "--forgotten", "last", context).code == 1
     assert cli("verify", "--forgotten", "last", context, "--json").json["objects"]

@@ -81,8 +81,7 @@ def test_a_file_that_goes_wrong_later_is_an_error_of_the_page(
     with recorded.open("a") as file:
         file.write("broken\n")
     status, _, body = get(server, "/state")
-    assert status == 500
-    assert "line 6 is not JSON" in json.loads(body)["error"]
+    assert (status, "line 6 is not JSON" in json.loads(body)["error"]) == (500, True)
     recorded.unlink()
     assert "there is no trajectory" in json.loads(get(server, "/state")[2])["error"]
 
@@ -101,7 +100,8 @@ def test_a_directory_means_its_newest_run(tmp_path: Path) -> None:
     for name, moment in (("new", 2_000_000_000), ("old", 1_000_000_000)):
         write(tmp_path / f"{name}.jsonl", head(query=f"the {name} one"))
         os.utime(tmp_path / f"{name}.jsonl", (moment, moment))
-    assert cli.invoke(app, ["view", str(tmp_path), "--export", str(tmp_path / "page.html")]).exit_code == 0
+    (tmp_path / "link").symlink_to("page.html")
+    assert cli.invoke(app, ["view", str(tmp_path), "--export", str(tmp_path / "link")]).exit_code == 0
     assert "the new one" in (tmp_path / "page.html").read_text()
 
 
