@@ -65,8 +65,8 @@ def index(
     layout = SegmentLayout(frame_bytes=frame_bytes, codec="raw", filters=filters)
     names = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     options = store_options or {}
-    with open_store_at(url, options_for(url, options)) as store:
-        objects, stores = _find_objects(names, options, note)
+    with open_store_at(url, options_for(url, options)) as store, ExitStack() as stack:
+        objects, stores = _find_objects(names, options, note, stack)
         own_prefix = store.url.rstrip("/") + "/"
         objects = [item for item in objects if not item.url.startswith(own_prefix)]  # the context may be below a source
         urls = (os.fspath(name) if "://" in os.fspath(name) else open_store(name).url for name in names)
@@ -101,27 +101,27 @@ class TextObject(NamedTuple):
 
 
 def _find_objects(
-    names: Sequence[str | os.PathLike[str]], options: StoreOptions, note: Callable[[str], None]
+    names: Sequence[str | os.PathLike[str]], options: StoreOptions, note: Callable[[str], None], stack: ExitStack
 ) -> tuple[list[TextObject], dict[str, Store]]:
-    """The objects of the sources `names`, in order, and their stores by URL."""
+    """The objects of the sources `names`, in order, and their stores by URL, which `stack` closes."""
     objects, stores = list[TextObject](), dict[str, Store]()
     for name in names:
-        store, infos = _objects_of(name, options_for(name, options), note)
+        store, infos = _objects_of(name, options_for(name, options), note, stack)
         stores[store.url] = store
         objects += (TextObject(store.url, info) for info in infos)
     return objects, stores
 
 
 def _objects_of(
-    name: str | os.PathLike[str], options: StoreOptions, note: Callable[[str], None]
+    name: str | os.PathLike[str], options: StoreOptions, note: Callable[[str], None], stack: ExitStack
 ) -> tuple[Store, list[ObjectInfo]]:
     """The objects of a source, in order, and their store."""
     if not os.fspath(name).endswith("/"):
         with suppress(NotFound, InvalidUrl):  # not an object: perhaps a folder
             root, key = split_object(name)
-            store = open_store(root, **options)
+            store = stack.enter_context(open_store_at(root, options))
             return store, [store.head(key)]
-    store = open_store(name, **options)
+    store = stack.enter_context(open_store_at(name, options))
     try:
         segments = parse_manifest(store.get(ROOT_KEY, most_bytes=MOST_ROOT_BYTES).data, f"{store.url}/{ROOT_KEY}")
     except NotFound:

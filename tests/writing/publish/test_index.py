@@ -47,8 +47,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     if request.param == "directory":
         yield Place(lambda path: str(tmp_path / path))
     else:
-        start = "memory:/" if request.param == "memory" else f"s3://{request.getfixturevalue('moto_s3')}"
-        yield Place(lambda path: f"{start}/{name}/{path}")
+        yield Place(lambda path: f"memory://{name}/{path}")
         forget(name)
 
 
@@ -64,11 +63,12 @@ def read(url: str, **options: object) -> str:
 
 @pytest.mark.usefixtures("small_reads")
 @pytest.mark.parametrize("frame_bytes", [5, 64, 1 << 18])
-def test_a_place_of_objects(place: Place, frame_bytes: int) -> None:
-    before = {info.key: info.etag for info in place.texts.list()}
+def test_a_place_of_objects(place: Place, frame_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, closed = {info.key: info.etag for info in place.texts.list()}, set[str]()
+    monkeypatch.setattr("monocontext.stores.protocol.StoreBase.close", lambda store: closed.add(store.url))
     root = index(place.url("texts"), place.url("context"), frame_bytes=frame_bytes)
     assert read(place.url("context")) == WHOLE
-    assert (root.characters, root.text_bytes) == (len(WHOLE), len(WHOLE.encode()))
+    assert (root.characters, root.text_bytes, place.texts.url in closed) == (len(WHOLE), len(WHOLE.encode()), True)
     assert verify(place.url("context")).problems == []
     assert {info.key: info.etag for info in place.texts.list()} == before
     assert not list(open_store(place.url("context")).list("segments/"))  # nothing was copied
