@@ -183,8 +183,7 @@ class Project:
         return text
 
     def _stored_text(self, versions: Mapping[str, str], options: TextOptions) -> ProjectText:
-        """The text in the archive, updated to the sessions in `versions`; if the caller may not write, one in memory.
-        Sessions that cannot be read are left out. Raises `NotFound` if none can be read."""
+        """The text in the archive at `versions`; in memory if the caller may not write. Raises `NotFound` if empty."""
         texts, is_updated = StoreWrapper(self.store, f"{session_info.TEXTS}/{self._part}/"), False
         for _ in range(_ATTEMPTS):
             text_versions: dict[str, Any] | None = None  # of the sessions in the text; None if there is no text
