@@ -121,6 +121,9 @@ class SubCalls:
             error, paid = exc, exc.reply
             if isinstance(exc, PromptTooLong):
                 self._explain_too_long(exc, len(prompt))
+        except Exception as exc:  # such as of a file of the cache: other calls of a batch still count
+            error, paid = LLMError(f"{type(exc).__name__}: {exc}"), None
+            error.__cause__ = exc
         cost = cost_of(paid, self.gateway.usage.prices) if paid else None
         reply = paid or Reply("", 0, 0, recorded_name)
         sent = messages[0]["content"]  # cleaned by the gateway

@@ -10,6 +10,7 @@ import pytest
 
 from rlm import Budget, LLMError, ScriptedLM, Usage
 from rlm.calls.gateway import Gateway
+from rlm.calls.sub_cache import SubCache
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.waiting import WaitClock
 
@@ -25,14 +26,12 @@ def failing_on(*bad: str) -> Callable[[str], str]:
 
 
 def test_a_batch_keeps_its_order_whatever_ends_first() -> None:
-    prompts = ["a" * (1 + i % 9) + str(i) for i in range(40)]
-    calls = SubCalls(ScriptedLM(failing_on()), Usage())
+    calls, prompts = SubCalls(ScriptedLM(failing_on()), Usage()), ["a" * (1 + i % 9) + str(i) for i in range(40)]
     assert calls.llm_query_batched(prompts) == [prompt.upper() for prompt in prompts]
 
 
 def test_a_batch_is_bounded_to_16_at_once() -> None:
-    lock = threading.Lock()
-    now, most = 0, 0
+    lock, now, most = threading.Lock(), 0, 0
 
     def reply(prompt: str) -> str:
         nonlocal now, most
@@ -55,8 +54,7 @@ def test_a_failed_slot_raises_after_all_have_ended_and_is_never_a_string() -> No
     with pytest.raises(LLMError, match=rf"1 of 3 calls failed; the first was prompts\[1\]: no luck with b {kept}"):
         calls.llm_query_batched(["a", "b", "c"])
     assert usage.calls == 2
-    records = calls.drain()
-    assert {(r.prompt, r.reply.text, r.error) for r in records} == {
+    assert {(r.prompt, r.reply.text, r.error) for r in calls.drain()} == {
         ("a", "A", None), ("b", "", "no luck with b"), ("c", "C", None),
     }  # fmt: skip
     assert calls.drain() == ()
@@ -65,6 +63,8 @@ def test_a_failed_slot_raises_after_all_have_ended_and_is_never_a_string() -> No
     spent = SubCalls(ScriptedLM(["A"]), usage, gateway=Gateway(usage, Budget(iterations=None, calls=3)))
     with pytest.raises(LLMError, match=r"answer from what you have$"):  # nor may the calls be made again
         spent.llm_query_batched(["a", "b"])
+    faulty = SubCalls(ScriptedLM(["A"]), usage, gateway=Gateway(usage, cache=SubCache(__file__)))  # not a directory
+    assert str(faulty.llm_query_batched(["a"], return_exceptions=True)[0]).startswith("NotADirectoryError: ")
 
 
 def test_what_is_no_prompt_is_a_type_error_before_any_call() -> None:
