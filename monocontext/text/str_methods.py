@@ -340,7 +340,7 @@ class StrLike(LazyText):
         """The text repeated, up to the limit."""
         if not hasattr(times, "__index__"):
             return NotImplemented
-        "" * times  # raises the errors of `str`
+        _ = "" * times  # raises the errors of `str`
         size = len(self) * operator.index(times)
         if size > self._limit:
             raise self._too_large(f"context * {operator.index(times)}", size, "repeat a slice of it")
