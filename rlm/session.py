@@ -198,7 +198,8 @@ class Session:
         confinement = getattr(self._runner, "confinement", None)
         if confinement is not None:
             metadata["environment_kwargs"] = {**metadata["environment_kwargs"], "confinement": confinement}
-        copy = _copy_if_small(context)
+        is_short = isinstance(context, str) and len(context) <= _COPIED_CHARACTERS
+        copy = str(context) if is_short else _copy_if_small(context)
         if copy is not None:
             metadata["context_value"] = copy
         return metadata
@@ -303,9 +304,7 @@ def _failure_of(child: Completion) -> LLMError | None:
 
 
 def _copy_if_small(context: object) -> object:
-    """A copy of a str, or of a list or dict that JSON holds exactly, of at most 100,000 characters; else None."""
-    if isinstance(context, str):
-        return str(context) if len(context) <= _COPIED_CHARACTERS else None
+    """A copy of a list or dict that JSON holds exactly, of at most 100,000 characters; None of anything else."""
     if not isinstance(context, (list, dict)) or len(context) > 1_000:
         return None
     items = context.values() if isinstance(context, dict) else context

@@ -40,7 +40,7 @@ def describe(context: object) -> Description:
         return Description("nothing", name, None, None, "nothing: the question stands alone, and `context` is None")
     if isinstance(context, str):
         count = context.count("\n") + (not context.endswith("\n") and bool(context))
-        size = f"{_count_nouns(len(context), 'character')} in {_count_nouns(count, 'line')}"
+        size = f"{len(context):,} character{'s' * (len(context) != 1)} in {count:,} line{'s' * (count != 1)}"
         return Description("str", name, len(context), count, f"a {name} of {size}")
     if is_lazy(context):
         return _describe_lazy(context, name)
