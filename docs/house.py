@@ -85,7 +85,7 @@ def picture() -> str:
                 mark = "  " if number == 0 else ": "
                 limits = BUDGET.get(f"{container}/{name}")
                 allowed = f" ({limits[0]:,} + {limits[1]:,})" if limits else ""
-                lines.append(f"{mark}{shown:<15}{purpose(container, name)}{allowed}")
+                lines.append(f"{mark}{shown:<16} {purpose(container, name)}{allowed}")
     return "\n".join(lines)
 
 
