@@ -78,7 +78,7 @@ def test_counts() -> None:
 def test_progress_on_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with progress_bar("work", 10) as shown:
-        shown(5, 10, "what else `on_progress` is given")
+        shown(5)
     printed = capsys.readouterr()
     assert printed.out == ""
     assert "5/10 bytes" in printed.err
