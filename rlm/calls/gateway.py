@@ -140,8 +140,8 @@ class Gateway:
                 raise LLMError(f"the model {model} is not allowed in this run (allowed: {allowed}): leave `model` out")
         elif self.budget.dollars is not None and find_price(model, self.usage.prices) is None:
             raise LLMError(
-                f"the model {model} is not allowed under max_dollars, since models= does not name it and prices= has "
-                "no price for it: leave `model` out"
+                f"the model {model} is not allowed under max_dollars, since prices= has no price for it: "
+                "leave `model` out"
             )
 
     def number_calls(self, count: int) -> range:

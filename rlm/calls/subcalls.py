@@ -187,7 +187,8 @@ class SubCalls:
         return f"{prompt}\n\n{context}"
 
     def _make_batch(self, calls: Sequence[_CellCall], at_once: int, return_exceptions: bool) -> list[str | LLMError]:
-        """Make the calls of a batch. Returns answers and, with `return_exceptions`, errors; else raises one for all."""
+        """Make the calls of a batch. Returns answers in order, with `return_exceptions` an error for a failed call.
+        Without it, raises one LLMError that quotes the first."""
         answers = self._make_all(calls, at_once)
         failed = [(index, answer) for index, answer in enumerate(answers) if isinstance(answer, LLMError)]
         if not failed or return_exceptions:
@@ -225,7 +226,7 @@ class SubCalls:
     def _check_model(self, model: object) -> None:
         """Raise TypeError or LLMError for a model that a cell may not name; its default is always allowed."""
         if model is not None and not isinstance(model, str):
-            raise TypeError(f"model must be the name of a model, not {type(model).__name__}")
+            raise TypeError(f"model must be the name of a model, not {type(model).__name__}: text goes into the prompt")
         if model and model not in (self._model, getattr(self._lm, "model", None)):
             self.gateway.check_model(model)
 

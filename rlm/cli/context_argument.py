@@ -53,8 +53,8 @@ def _named_locations(argument: str) -> list[tuple[str, str]]:
 @contextmanager
 def open_argument(context: str, options: StoreOptions | None = None, shape: str = "text") -> Iterator[Any]:
     """Open CONTEXT: a stored context lazily, a text file or `-` (stdin) as a str, several texts by name as a dict.
-    `options`: those of a store in S3. `shape`: text, or for a stored context list or dict of its documents. Raises
-    UsageError, and the errors of `Monocontext.open`."""
+    `options`: those of a store in S3. `shape`: "text"; "list" or "dict" of the documents of a stored context.
+    Raises UsageError, and the errors of `Monocontext.open`."""
     with ExitStack() as stack:
         yield _open(context, options or StoreOptions(), shape, stack)
 

@@ -34,7 +34,8 @@ class LazyMatches(LazyList):
         block_start = last_end = begin
         for match, base in scan(self._plan, self._span, self._limit, begin, len(self._span), narrow=True):
             low, high = base + match.start(), base + match.end()
-            if low == high == begin > self._start:
+            is_empty = low == high
+            if is_empty and low == begin > self._start:  # the block before ended after it
                 continue
             if self._is_split:
                 in_window = last_end >= base
@@ -44,7 +45,7 @@ class LazyMatches(LazyList):
                 items.append(match_item(match))
             last_end = high
             is_full = len(items) >= ITEMS_PER_CHECKPOINT or last_end - block_start >= CHECKPOINT_CHARACTERS
-            if is_full and last_end > block_start and (low == high) == may_be_empty:
+            if is_full and last_end > block_start and is_empty == may_be_empty:
                 yield items, last_end - begin
                 items, block_start = [], last_end
         if self._is_split:

@@ -14,10 +14,10 @@ from monocontext.text.search.scoring import Counts, Floats, weigh
 from monocontext.text.search.terms import Term
 from monocontext.text.source import Span
 
-_PASSAGES = np.array((0, 1.3, 4, 11, 30, 120))
-"""How many passages of a frame hold a term of each level: means over 64 MB each of code, prose and logs."""
+_PASSAGES_BY_LEVEL = np.array((0, 1.3, 4, 11, 30, 120))
+"""How many passages of a frame hold a term of each level below: means over 64 MB each of code, prose, logs."""
 _SHARE_OF_UNKNOWN = 0.02  # the assumed share of passages that hold a term, if filters do not tell its frames
-_GAINS = np.array((0, 0, *np.log2(LEVELS)))  # what the occurrences of a term add to the rank of a frame, by level
+_GAINS_BY_LEVEL = np.array((0, 0, *np.log2(LEVELS)))  # what occurrences of a term add to the rank of a frame
 _PRESENCE = 4
 """What a term of weight 1 adds to the rank of a frame: as much as 2 ** 4 occurrences of a term. Of 2, 3, 4 and 6, 3 and
 4 found the most of the best passages in 5 % of 1 GB of prose, for the 12 queries of docs/benchmarks.md."""
@@ -48,12 +48,12 @@ class TermFrames:
 
     def weigh(self, passages: float) -> Floats:
         """The estimated weights of the terms in a text of `passages` passages."""
-        holding = np.where(self.is_known, _PASSAGES[self.levels].sum(1), _SHARE_OF_UNKNOWN * passages)
+        holding = np.where(self.is_known, _PASSAGES_BY_LEVEL[self.levels].sum(1), _SHARE_OF_UNKNOWN * passages)
         return weigh(passages, np.minimum(holding, passages))
 
     def reading_order(self, weights: Floats) -> Counts:
         """The indices of the frames, first those with heavy terms, or in which terms occur often."""
-        ranks = _PRESENCE * weights[:, np.newaxis] * (self.levels > 0) + _GAINS[self.levels]
+        ranks = _PRESENCE * weights[:, np.newaxis] * (self.levels > 0) + _GAINS_BY_LEVEL[self.levels]
         return np.argsort(-ranks.sum(0), kind="stable")
 
 

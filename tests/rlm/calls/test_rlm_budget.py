@@ -134,7 +134,7 @@ def test_a_cell_does_not_get_round_the_dollars_by_naming_a_model(call: str) -> N
     assert completion.answer == "done"
     assert sub.calls == []
     told = completion.trajectory[1]["code_blocks"][0]["result"]["stdout"]
-    assert "the model gpt-99 is not allowed under max_dollars, since models= does not name it and prices= has" in told
+    assert "the model gpt-99 is not allowed under max_dollars, since prices= has no price for it" in told
 
 
 @pytest.mark.parametrize("dollars", [None, 1.0])
