@@ -46,7 +46,7 @@ class _Stream:
 
 
 class _Walk(_Stream):
-    """Reads that each begin where the one before ended, or in its last frame. `unit` is the length of a read."""
+    """Reads that each begin in the last frame of the one before, or in the next. `unit` is the length of a read."""
 
     def distance(self, read: SeenRead) -> int:
         """The characters from the last read to another, in the direction of the stream."""

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 _HEAD_LINES = 200  # the lines that decide whether a piece is a log, CSV or JSON lines
 _LEAST_SHARE_OF_ROWS = 0.5  # of these lines, for a log or JSON lines: a log also has tracebacks
+_LEAST_CSV_ROWS = 3
 _LEAST_SHARE_OF_CSV_ROWS = 0.8  # of these lines, with the same number of delimiters, for a CSV
 _KINDS_OF_ROWS = {"CSV": "record", "JSON lines": "record", "log": "log line"}
 """What a line is called (`Heading.kind`), by the kind of its text."""
@@ -43,7 +44,7 @@ _HEADINGS = re.compile(
     re.M | re.X,
 )
 """Matches the lines that `Heading.kind` names, such as `## Title` and `async def f():`, but not `#comment`."""
-_ENOUGH = 2  # the number of headings of one kind that decide the kind of a piece
+_DECISIVE = 2  # the number of headings of one kind that decide the kind of a piece
 
 HeadingStarts = list[tuple[str, int]]
 """The kinds of lines (`Heading.kind`) and the characters at which they begin, in order."""
@@ -57,28 +58,29 @@ class _Heading(NamedTuple):
     """Its depth, from 0."""
 
 
-def find_headings(text: str, begins_line: bool, max_headings: int) -> tuple[str, HeadingStarts]:
+def find_headings(text: str, begins_text: bool, max_headings: int) -> tuple[str, HeadingStarts]:
     """The kind of a piece (empty if it has no line), and at most `max_headings` of its headings, evenly spaced.
 
-    `begins_line`: the piece begins a line. Else the text before its first newline is ignored.
+    `begins_text`: the piece begins the text, perhaps with names of columns. Else its first line may be a part of one
+    and is ignored.
     """
-    first = 0 if begins_line else text.find("\n") + 1
+    first = 0 if begins_text else text.find("\n") + 1
     lines = [line for _, line in islice(_lines(text, first), _HEAD_LINES)]
     if not lines:
         return "", []
     if kind := _kind_of_rows(lines):
-        has_column_names = kind == "CSV" and begins_line
+        has_column_names = kind == "CSV" and begins_text
         return kind, _first_and_last(text, first, "columns" if has_column_names else _KINDS_OF_ROWS[kind])
     headings = [
         _Heading(str(match.lastgroup), match.start(), _level(match[0])) for match in _HEADINGS.finditer(text, first)
     ]
     counts = Counter(heading.kind for heading in headings)
-    if counts["definition"] >= max(_ENOUGH, counts["turn"]):
+    if counts["definition"] >= max(_DECISIVE, counts["turn"]):
         # A heading in code is a comment.
         return "code", _pick([item for item in headings if item.kind != "heading"], max_headings)
     headings = [item for item in headings if item.kind != "definition"]
-    kind = "Markdown" if counts["heading"] >= _ENOUGH else "prose"
-    if counts["turn"] >= _ENOUGH:
+    kind = "Markdown" if counts["heading"] >= _DECISIVE else "prose"
+    if counts["turn"] >= _DECISIVE:
         kind = "session"
     return kind, _pick(headings, max_headings) or [("line", next(_lines(text, first))[0])]
 
@@ -93,7 +95,7 @@ def _kind_of_rows(lines: Sequence[str]) -> str:
     for delimiter in "\t,;|":
         counts = [line.count(delimiter) for line in lines]
         usual = max(set(counts), key=counts.count)
-        if usual and len(lines) > _ENOUGH and counts.count(usual) >= _LEAST_SHARE_OF_CSV_ROWS * len(lines):
+        if usual and len(lines) >= _LEAST_CSV_ROWS and counts.count(usual) >= _LEAST_SHARE_OF_CSV_ROWS * len(lines):
             return "CSV"
     return ""
 
