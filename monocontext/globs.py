@@ -76,7 +76,7 @@ def _compile(lines: list[str]) -> PathSpec[Pattern]:
     try:
         return PathSpec.from_lines("gitignore", plain_lines)
     except GitIgnorePatternError as error:
-        raise ValueError(f"not a glob: {error}") from None
+        raise ValueError(f"invalid glob: {str(error).removeprefix('Invalid git pattern: ')}") from None
 
 
 def _without_braces(glob: str) -> Iterator[str]:

@@ -49,7 +49,7 @@ class Way(ABC):
         return self.read(start, stop)
 
     def read_slice(self, start: int, stop: int) -> bytes:
-        """Bytes [start, stop), which may be many: a library may read parts of them at once."""
+        """Bytes [start, stop) of a large slice. A library that can fetch its parts concurrently overrides this."""
         return self.read(start, stop)
 
     def find(self, needle: str) -> int:

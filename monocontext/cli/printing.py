@@ -27,7 +27,7 @@ _OPTIONS = (
 _KEYWORD = rf"\b({'|'.join(_OPTIONS.split())})=(?:True\b|\['([^']*)'\]|'([^']*)'|(?=[\s,;:)]|$))"
 """A keyword of Python and its value in a message of the library: `anonymous=True`, `region='x'`, `allow=['x']`."""
 _KEY_ADVICE = (("pass api_key= or", "give"), (", or pass api_key=", ""))
-"""Advice in messages to pass a key, for which there is no flag, and the replacement."""
+"""Advice in messages to pass `api_key=`, and what replaces it, since no flag takes a key."""
 _quiet = False
 _handler: logging.Handler | None = None  # prints the records of our loggers with `--verbose`
 

@@ -36,8 +36,8 @@ PATTERN_SECONDS = 30  # the most seconds that a pattern may take on one piece of
 _GLOBAL_FLAGS = r"(?:\(\?[aimsux]+\))+"  # at the beginning of a pattern: `(?i)`, `(?i)(?m)`
 _POSIX_CLASS = r"(?<!\\)(?:\\\\)*\[\^?\]?(?:\\.|[^\]\\])*?(\[:\^?\w+:\])"
 """A set with a POSIX class, whose letters `re` would match: `[x[:digit:]]`, not `\\[[:digit:]`, which has no set."""
-_ESCAPE_SET_OR_END = r"(?s)\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$"
-"""An escape such as `\\$`, a set such as `[$]`, or the end of a line, `$`. Only the last is a `$` on its own."""
+_ESCAPE_SET_COMMENT_OR_END = r"(?s)\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?#[^)]*\)|\$"
+"""An escape as `\\$`, a set as `[$]`, a comment as `(?#$)`, or the end of a line, `$`: the only `$` on its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,11 +238,11 @@ def _scope_flags(pattern: str) -> str:
 
 def _allow_cr_at_line_end(pattern: str) -> str:
     r"""A pattern whose `$` also matches before the `\r` of a line end, as with `rg --crlf`."""
-    return re.sub(_ESCAPE_SET_OR_END, lambda part: r"(?=\r?$)" if part[0] == "$" else part[0], pattern)
+    return re.sub(_ESCAPE_SET_COMMENT_OR_END, lambda part: r"(?=\r?$)" if part[0] == "$" else part[0], pattern)
 
 
 class _Scope:
-    """What of a text is searched: its documents that the globs select, or the whole text if it has no documents."""
+    """The part of a text to search: its documents that the globs select, or the whole text if it has no documents."""
 
     def __init__(self, context: Monocontext, url: str, globs: list[str], escape: Callable[[str], str]):
         """`escape`: makes names safe to print. JSON escapes them itself, so `str` does for JSON."""

@@ -24,8 +24,7 @@ async def ls(call: ShellCall) -> int:
     options, operands = call.options(_WORDS)
     flags = {word for word, _ in options}
     status = 0
-    files: dict[str, Any] = {}
-    pending: list[str] = []
+    files, pending = dict[str, Any](), list[str]()
     for operand in sorted(operands, reverse="reverse" in flags) or ["."]:
         if not call.files.exists(path := call.path(operand)):
             await call.complain(f"cannot access '{operand}': No such file or directory")
@@ -81,7 +80,8 @@ async def _write_rows(call: ShellCall, flags: set[str], entries: dict[str, Any])
         if flags & _LONG_FORMAT:
             kind = "drwxr-xr-x 2" if is_folder(info) else "-rw-r--r-- 1"
             when = time.strftime("%b %e %H:%M" if info["modified"] else "%b %e  %Y", time.gmtime(info["modified"]))
-            row = f"{kind} user user {format_bytes(bytes_of(info)):>{width}} {when} {row}"
+            users = "user " * (2 - ("g" in flags) - bool(flags & {"o", "G"}))  # without the owner, the group, or both
+            row = f"{kind} {users}{format_bytes(bytes_of(info)):>{width}} {when} {row}"
         await call.write(row)
 
 

@@ -33,7 +33,7 @@ class Profile:
     parts: tuple[ProfilePart, ...]
 
     def seconds(self, random: Random) -> float:
-        """A random time. Takes two or three numbers from `random`, so equal seeds give equal times."""
+        """A random time. Equal seeds give equal times: takes one number, and one `gauss` if the part has a spread."""
         (part,) = random.choices(self.parts, [part.weight for part in self.parts])
         return part.median_seconds * (math.exp(part.spread * random.gauss(0.0, 1.0)) if part.spread else 1.0)
 

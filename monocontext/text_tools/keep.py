@@ -6,6 +6,7 @@ Frameworks read annotations as objects, so this module does not import `annotati
 import threading
 import time
 from collections.abc import Iterator
+from posixpath import splitext
 
 from monocontext.errors import InvalidEntry, ToolRefusal
 from monocontext.memory.memory import Memory
@@ -43,7 +44,8 @@ class KeepTool:
             ttl_seconds: Seconds after which the document is deleted; a day by default.
         """
         if not name.strip("/. ") or len(name) > _MOST_NAME_CHARACTERS or not name.isprintable():
-            raise ToolRefusal(f"name must have 1 to {_MOST_NAME_CHARACTERS} printable characters, not only '/. '")
+            allowed = f"1 to {_MOST_NAME_CHARACTERS} printable characters, and not only slashes, dots and spaces"
+            raise ToolRefusal(f"name must be {allowed}")
         if not 0 < len(text) <= _MOST_CHARACTERS:
             raise ToolRefusal(f"text must have 1 to {_MOST_CHARACTERS:,} characters, not {len(text):,}")
         if ttl_seconds < 1:
@@ -72,8 +74,8 @@ class KeepTool:
 
 
 def _keys(name: str) -> Iterator[str]:
-    """Yield the keys to try for a name: `build.log`, `build-2.log`, ..."""
+    """Yield the keys to try for a name: `build.log`, `build-2.log`, ... up to `_MOST_NUMBER` of them."""
     yield name
-    stem, dot, ending = name.rpartition(".")
-    for number in range(2, _MOST_NUMBER):
-        yield f"{stem}-{number}{dot}{ending}" if stem else f"{ending}-{number}"
+    stem, ending = splitext(name)  # of the last part of a path; `.env` has no ending
+    for number in range(2, _MOST_NUMBER + 1):
+        yield f"{stem}-{number}{ending}"

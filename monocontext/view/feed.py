@@ -77,7 +77,10 @@ class ContextFeed:
         Stops after `DOCUMENTS_PER_ANSWER` or `_SEARCH_SECONDS`; then `next` is the `first` of the next request.
         """
         documents, glob = self._text.documents, request.text("glob")
-        globs = Globs([glob]) if set(glob) & set("*?[{!") else None
+        try:
+            globs = Globs([glob]) if set(glob) & set("*?[{!") else None
+        except ValueError as error:
+            raise InvalidRequest(fit_error(str(error))) from None
         rows: list[dict[str, Any]] = []
         number, deadline = request.number_or_none("first") or 0, time.monotonic() + _SEARCH_SECONDS
         while number < documents.count and len(rows) < DOCUMENTS_PER_ANSWER and time.monotonic() < deadline:
@@ -256,10 +259,13 @@ class ContextFeed:
         return {"hits": hits, "next": 4 * most_bytes if passages.note else None, "note": passages.note}
 
     def history(self, _: Parameters) -> dict[str, Any]:
-        """The newest `MOST_VERSIONS` versions, with size and growth (1 LIST for each thousand, 1 GET for each)."""
+        """The newest `MOST_VERSIONS` versions, with size and growth (1 LIST for each thousand, 1 GET for each).
+
+        `grown` is None if the version before is not among them, as when `gc` has removed it.
+        """
         roots = list_versions(self._store, newest=MOST_VERSIONS)
         rows: list[dict[str, Any]] = []
-        characters, documents = (0, 0) if len(roots) < MOST_VERSIONS else (None, 0)
+        characters, documents = (0, 0) if roots[0].generation == 1 else (None, 0)
         for root in roots:
             count = root.documents.documents if root.documents else 0
             rows.append({

@@ -14,7 +14,7 @@ from monocontext import publish
 from monocontext.errors import NotFound
 from monocontext.mcp import Served, Tools
 from monocontext.memory import Memory
-from monocontext.text_tools.keep import KeepTool
+from monocontext.text_tools.keep import KeepTool, _keys
 
 LINES = "".join(f"line {i} of a build\n" for i in range(40_000))
 
@@ -36,11 +36,10 @@ def test_functions_read_what_is_kept(tmp_path: Path) -> None:
 def test_a_name_that_is_taken_is_not_overwritten(tmp_path: Path) -> None:
     tools = [KeepTool(Memory.open(tmp_path)) for _ in range(2)]
     with ThreadPoolExecutor(8) as threads:
-        replies = threads.map(lambda i: tools[i % 2].keep(f"text {i}", "out.txt"), range(8))
-        names = [reply.data.name for reply in replies]
+        names = [*threads.map(lambda i: tools[i % 2].keep(f"text {i}", "out.txt").data.name, range(8))]
     assert sorted(names) == ["out-2.txt", *(f"out-{n}.txt" for n in range(3, 9)), "out.txt"]
-    documents = tools[0].text().documents
-    assert sorted(str(documents[name][:]) for name in names) == [f"text {i}\n" for i in range(8)]
+    assert sorted(map(str, tools[0].text().documents.values())) == [f"text {i}\n" for i in range(8)]
+    assert [[*_keys(name)][999:] for name in ("v1.2/no", "a/.env")] == [["v1.2/no-1000"], ["a/.env-1000"]]
 
 
 def test_fifty_megabytes_and_what_is_expired(tmp_path: Path) -> None:
@@ -60,9 +59,9 @@ def test_fifty_megabytes_and_what_is_expired(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("x", ""), "error: name must have"),
-        (("x", "../.."), "error: name must have 1 to 200 printable characters, not only '/. '"),
-        (("x", "a\nb"), "error: name must have"),
+        (("x", ""), "error: name must be"),
+        (("x", "../.."), "error: name must be 1 to 200 printable characters, and not only slashes, dots and spaces"),
+        (("x", "a\nb"), "error: name must be"),
         (("", "a"), "error: text must have"),
         (("x", "a", 0), "error: ttl_seconds must be at least 1, not 0"),
     ],

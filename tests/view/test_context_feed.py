@@ -16,6 +16,7 @@ from monocontext import Monocontext, delete, publish
 from monocontext.page.serving import InvalidRequest, Parameters
 from monocontext.view.changes import document_changes
 from monocontext.view.feed import MOST_HITS, PIECE_CHARACTERS, PIECE_LINES, ContextFeed, ContextServer
+from monocontext.writing.upkeep.gc import gc
 
 
 def ask(feed: ContextFeed, name: str, **given: object) -> Any:
@@ -165,7 +166,7 @@ def test_grep_goes_on_where_it_ended(feed: ContextFeed, context: Monocontext) ->
 @pytest.mark.parametrize(
     ("name", "given", "says"),
     [("grep", {"pattern": "("}, "not a regular expression"), ("grep", {"pattern": "x" * 20_000}, "at most 10,000"),
-     ("search", {"words": "-a"}, "word")],
+     ("search", {"words": "-a"}, "word"), ("documents", {"glob": "!"}, "^invalid glob: '!'$")],
 )  # fmt: skip
 def test_searches_that_are_none(feed: ContextFeed, name: str, given: dict[str, str], says: str) -> None:
     with pytest.raises(InvalidRequest, match=says):
@@ -181,8 +182,7 @@ def test_search_finds_what_the_context_finds(feed: ContextFeed, context: Monocon
 
 def test_history_and_what_changed(feed: ContextFeed, place: str) -> None:
     rows = ask(feed, "history")["rows"]
-    assert [row["version"] for row in rows] == [2, 1]  # an update is one version
-    assert [row["grown"][1] for row in rows] == [1, 4]
+    assert [(row["version"], row["grown"][1]) for row in rows] == [(2, 1), (1, 4)]  # an update is one version
     change = ask(feed, "change", before=rows[0]["before"], version=rows[0]["version"])
     assert (change["added"]["names"], change["replaced"]["names"]) == (["new.md"], ["beta.txt"])
     assert change["removed"]["count"] == change["unknown"] == 0
@@ -203,6 +203,8 @@ def test_a_change_of_the_same_size_is_seen(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("monocontext.view.changes.MOST_COMPARED_CHARACTERS", sum(len(texts[name]) for name in "012"))
     result = document_changes(one, four)
     assert (result["replaced"]["names"], result["unknown"]) == (["0", "1", "2"], 17)
+    gc(tmp_path / "c", older_than_seconds=0)
+    assert ask(ContextFeed(four), "history")["rows"][-1]["grown"] is None  # the version before it is gone
 
 
 def test_a_plain_file_opens_too(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ class Searchable(StrLike):
     @property
     @abstractmethod
     def _own_documents(self) -> Documents[Any] | None:
-        """The documents of a whole text that has documents."""
+        """The documents, if this is a whole text that has some; else None."""
 
     @validate_options()
     def grep(

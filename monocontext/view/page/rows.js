@@ -10,7 +10,7 @@ const KINDS = {
   document: (row) => rowOf('', plural(row.characters, 'character'), row.name, [plural(row.lines, 'line'), row.metadata].filter(Boolean).join(', ')),
   whole: (row) => rowOf('', plural(row.characters, 'character'), 'The whole text', 'it is not divided into documents'),
   hit: (row) => rowOf('quote', row.score ? `score ${row.score}` : '', row.document === null ? `${count(row.line)}` : `${row.document}:${row.line}`, row.text.trim().replace(/\s+/g, ' ')),
-  version: (row) => rowOf('', moment(row.created), `Version ${row.version}${row.isOpen ? ', open here' : ''}`, `${row.grown ? `${grown(row.grown)}; ` : ''}in all ${count(row.characters)}, ${count(row.documents)}`),
+  version: (row) => rowOf('', moment(row.created), `Version ${row.version}${row.isOpen ? ', open here' : ''}`, row.grown ? `${grown(row.grown)}; in all ${count(row.characters)}, ${count(row.documents)}` : `in all ${plural(row.characters, 'character')}, ${plural(row.documents, 'document')}`),
   more: (row) => rowOf('more', '', row.title, row.about),
 };
 
