@@ -17,7 +17,7 @@ __all__ = ["Place", "is_within", "open_store", "open_store_at", "options_for", "
 
 
 def options_for(place: Place, options: StoreOptions | None) -> StoreOptions:
-    """The part of `options` that `open_store` accepts for this place; empty for a store that is open already.
+    """Those of `options` that `open_store` accepts for this place; empty for a store that is open already.
 
     Raises `InvalidUrl`.
     """

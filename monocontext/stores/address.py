@@ -130,7 +130,7 @@ def parse(url: str | os.PathLike[str]) -> Address:
 
 
 def _check_path(text: str) -> None:
-    """Raise `InvalidUrl` for a text without `scheme:/` that was probably meant as a URL."""
+    """Raise `InvalidUrl` for a path that was meant as a URL: `s3:bucket/key`, an ARN, or a chained URL of fsspec."""
     mistake = re.match(_MISTAKE, text)
     if mistake:
         meant = without_secrets(f"{mistake['scheme'] or 's3'}://{text[mistake.end() :]}")

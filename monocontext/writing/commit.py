@@ -126,7 +126,7 @@ class Staged(StoreWrapper):
         super().__init__(store)
         self.keys: set[str] = set()
         self.fenced: set[str] = set()  # the keys among them that `gc` may have removed
-        self.has_steps = False  # whether a step, or an attempt, may have put objects that the final root does not name
+        self.has_steps = False  # set by writers that may have put objects that the final root does not name
         self.fence = fence  # the generation of the newest fence
         self._results: dict[Hashable, tuple[Any, set[str]]] = {}  # of `once`, each with the keys that were put for it
 

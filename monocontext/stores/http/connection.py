@@ -326,7 +326,8 @@ class ChunkDecoder:
             self._line += data[offset : stop or len(data)]
             offset = stop or len(data)
             if len(self._line) > _MAX_CHUNK_LINE_BYTES:
-                raise BadReply(f"expected the {self._expecting} of a chunk, found over {_MAX_CHUNK_LINE_BYTES:,} bytes")
+                line = f"a line of at most {_MAX_CHUNK_LINE_BYTES:,} bytes ({self._expecting})"
+                raise BadReply(f"expected {line} in a chunked body, found more")
             if stop:
                 self._read_line(bytes(self._line).rstrip(b"\r\n"))
                 self._line.clear()

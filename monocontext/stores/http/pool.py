@@ -217,7 +217,7 @@ def order_addresses(addresses: Sequence[SocketAddress], avoid: Address | None) -
 
 
 def _tunnel(connection: Connection, endpoint: Endpoint, proxy: Proxy, timer: ExchangeTimer) -> None:
-    """Ask a proxy, by CONNECT, to pass all bytes on to the endpoint. Raises `ConnectionError` if it refuses."""
+    """Ask a proxy, by CONNECT, to pass all bytes on to the endpoint. Raises `ConnectionError` if it does not."""
     host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
     target = f"{host}:{endpoint.port}"
     headers = {"host": target}
@@ -225,5 +225,7 @@ def _tunnel(connection: Connection, endpoint: Endpoint, proxy: Proxy, timer: Exc
         headers["proxy-authorization"] = proxy.authorization
     connection.send(request_head("CONNECT", target, headers), timer)
     head = connection.read_head()
-    if head.status != 200 or connection.unread:
+    if head.status != 200:
         raise ConnectionError(f"{proxy} refused a tunnel to {target}: HTTP {head.status}")
+    if connection.unread:
+        raise ConnectionError(f"{proxy} sent data before the tunnel to {target} began")

@@ -70,7 +70,7 @@ class Settings:
             profile = environment.get("AWS_DEFAULT_PROFILE", environment.get("AWS_PROFILE"))
         if profile is not None and profile not in profiles:
             unreadable = f"; unreadable: {', '.join(self.unreadable)}" if self.unreadable else ""
-            raise NoIdentity(f"The config profile ({profile}) could not be found{unreadable}")
+            raise NoIdentity(f"no profile {profile!r} in the AWS files{unreadable}")
         self.profile_name = profile or "default"
         # An empty name (`AWS_PROFILE=`) is a profile of its own for the configuration, and the default for credentials.
         self.profile: Section = profiles.get("default" if profile is None else profile, {})

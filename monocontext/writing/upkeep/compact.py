@@ -42,8 +42,8 @@ def compact(
     stays, without filters if it may not be read (`allow`, as for `Monocontext.open`). If there is nothing to do, the
     newest root is returned. `progress` is called with the bytes of text read so far. Raises `NotFound`.
 
-    Cost: 1 GET per index page and 8 MiB of text that is stored again, and again for its filters; 1 PUT per segment,
-    page and 16 MiB of filter; 1 LIST per 1,000 segments; 6 requests for the commit; 400 bytes of memory per frame.
+    Cost: 1 GET per index page; per 8 MiB of text that is stored again, 1 GET, and 1 more for its filters; 1 PUT per
+    segment, page and 16 MiB of filter; 1 LIST per 1,000 segments; 6 requests to commit; 400 bytes of memory per frame.
     """
 
     def change(base: Manifest, store: Staged) -> Manifest | None:

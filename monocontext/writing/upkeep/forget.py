@@ -94,14 +94,14 @@ def _remove_earlier(store: Store, root: Manifest) -> set[str]:
     return remaining
 
 
-def _wait_for_clock(store: Store, generation: int) -> None:
-    """Wait until a commit is in the past by the clock that `gc` reads. Raises `StoreFailure` after a minute."""
+def _wait_for_clock(store: Store, number: int) -> None:
+    """Wait until a generation is in the past by the clock that `gc` reads. Raises `StoreFailure` after a minute."""
     for _ in range(_CLOCK_POLLS):
-        committed = next(iter(store.list(generation_key(generation))), None)  # from a LIST, as in `gc`
+        committed = next(iter(store.list(generation_key(number))), None)  # from a LIST, as in `gc`
         if not committed or seconds_now(store, committed.now_seconds) > committed.modified_seconds:
             return
         time.sleep(_POLL_SECONDS)
-    raise StoreFailure("the commit is in the future by the clock of the server or of this machine: correct the clock")
+    raise StoreFailure(f"generation {number} is later than the clock of the server or this machine: correct the clock")
 
 
 def _leftovers(store: Store, root: Manifest) -> set[str]:

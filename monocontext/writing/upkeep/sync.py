@@ -36,7 +36,7 @@ class Synced:
 
     added: tuple[str, ...]
     changed: tuple[str, ...]
-    deleted: tuple[str, ...]
+    deleted: tuple[str, ...]  # once each; also names of which only earlier documents were deleted
     unchanged: int  # the number of documents whose text stays
     root: Manifest | None  # the newest root afterwards; None with `dry_run` if there is no context
 
@@ -58,7 +58,8 @@ def sync(
     Documents are named as `publish` names files, or by the keys of objects, and have no header lines.
 
     `delete`: delete documents whose source is gone; raises `NotFound` if there is no source at all. Documents that
-    `include` and `exclude` do not select stay, and so do those whose source is not text any more, with a note.
+    `include` and `exclude` do not select stay, and so do those whose source is not text any more, with a note. Of
+    documents with the name of a source that is read, the last stays; others are deleted, also without `delete`.
     `dry_run`: only return the changes. `executor`: its workers store new documents. `reading`: as for `publish`.
 
     Reads new sources, sources whose size, time or ETag differs from the recorded one, and the documents of the
@@ -88,7 +89,7 @@ class _Differences(NamedTuple):
     new: list[InputFile]  # sources without a document
     changes: dict[int, Change]  # by the number of the document
     changed: list[str]  # names of documents with another text
-    deleted: list[str]  # names of documents without a source
+    deleted: list[str]  # names of documents without a source, and of earlier ones with the name of a source
     unchanged: int  # documents with the same text as their source
     left_out: list[SourceText]  # sources that have a document, but are not text any more
 
@@ -145,8 +146,7 @@ class _Planner:
 def _compare(
     text: StoredText, pages: list[DocumentPage], files: dict[str, InputFile], options: InputOptions, deletes: bool
 ) -> _Differences:
-    """Compare sources with documents, and read those that may differ. Of documents with the same name, the last one is
-    compared, and the others are deleted."""
+    """Compare sources with documents, and read those that may differ. Of documents with one name, the last counts."""
     stored: dict[str, list[tuple[DocumentPage, int]]] = {}  # by name: each document as its page and its place there
     for page in pages:
         for i, name in enumerate(page.names()):
@@ -154,14 +154,6 @@ def _compare(
     if deletes and stored and not files:
         raise NotFound(f"no file in the sources: `delete` would remove all {len(stored):,} documents")
     changes: dict[int, Change] = {}
-    deleted: list[str] = []
-    unread = tuple(f"{name}/" for name, file in files.items() if not file.facts)  # links and contexts in a folder
-    for name, all_of_name in stored.items():
-        surplus = all_of_name[:-1] if name in files else []
-        if deletes and name not in files and options.selects(name) and not name.startswith(unread):
-            deleted.append(name)
-            surplus = all_of_name
-        changes |= {page.first + i: Change(deletes=True) for page, i in surplus}
     selected = [file for file in files.values() if file.is_selected]
     new = [file for file in selected if file.name not in stored]
     known = [(file, *stored[file.name][-1]) for file in selected if file.name in stored]
@@ -176,6 +168,14 @@ def _compare(
         changes[page.first + i] = result
         if result.text is not None:
             changed.append(file.name)
+    deleted: list[str] = []
+    unread = tuple(f"{name}/" for name, file in files.items() if not file.facts)  # links and contexts in a folder
+    updated = {file.name for file in selected} - {item.source.name for item in left_out}
+    for name, all_of_name in stored.items():
+        is_gone = deletes and name not in files and options.selects(name) and not name.startswith(unread)
+        surplus = all_of_name if is_gone else all_of_name[:-1] if name in updated else []
+        deleted += [name] if surplus else []
+        changes |= {page.first + i: Change(deletes=True) for page, i in surplus}
     unchanged = len(known) - len(changed) - len(left_out)
     return _Differences(new, changes, changed, deleted, unchanged, left_out)
 

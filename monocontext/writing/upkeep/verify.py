@@ -50,11 +50,11 @@ def verify(
     progress: Callable[[Report], None] = lambda report: None,
     store_options: StoreOptions | None = None,
 ) -> Report:
-    """Check every checksum, length and count of a context: root, pages, segments, frames. Reads everything once.
+    """Check every checksum, length and count of a context: root, pages, segments, frames. Reads all of it.
 
-    Also checks that the search filters lack no gram of the text (of a filter with other folding tables, only the name
-    and checksum), and that documents are found by name and have the recorded counts. The report lists all
-    damage. Raises `NotFound`, `NotAContext`, `AccessDenied`, or the error of a root that cannot be read.
+    Also checks that the search filters contain every gram of the text, and that documents are found by name and have
+    the recorded counts. Of a filter built with other folding tables, only name and checksum are checked. The report
+    lists all damage. Raises `NotFound`, `NotAContext`, `AccessDenied`, or the error of a root that cannot be read.
     """
     with open_store_at(url, store_options) as store:
         root = find_root(store, generation).manifest
@@ -66,7 +66,7 @@ def verify(
             report.problems.append(f"{error}: nothing below this object was checked")
             return report
         report.filters = len(root.filters)
-        from_frames = replace(root, text="", head="", tail="", last_page=None)
+        from_frames = replace(root, text="", head="", tail="", last_page=None)  # so that `text` reads objects
         with StoredText(store, from_frames, allow=allow, store_options=store_options) as text:
             _check_copies(text, root, report)
             pages = _load_documents(root.documents, text.get, report)

@@ -177,8 +177,10 @@ def test_two_syncs_at_once_give_each_document_once(tree: Path, tmp_path: Path) -
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda _: sync(tree, place), range(2)))
     append({"a.txt": "doubled\n"}, place)
+    (tree / "a.txt").write_bytes(b"\0")
+    for exclude in ("*.txt",), ():  # not selected, then not text any more: both documents stay
+        assert sync(tree, place, exclude=exclude, note=print).deleted == ()
+        assert "A\n" in Monocontext.open(place)
     (tree / "a.txt").write_text("new price\n")
-    sync(tree, place)
-    assert sorted(documents_of(place)) == ["a.txt", "first", "sub/b.txt", "sub/c.txt"]
-    assert documents_of(place)["a.txt"] == "new price\n"
-    assert "doubled" not in Monocontext.open(place)
+    assert sync(tree, place).deleted == ("a.txt",)
+    assert documents_of(place) == {"first": "x\n", "a.txt": "new price\n", "sub/b.txt": "B", "sub/c.txt": ""}
