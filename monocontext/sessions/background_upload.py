@@ -102,8 +102,7 @@ def _upload_wanted(store: Store, job: dict[str, Any], file: SessionFile) -> Uplo
     is_own = str(file.path) == job.get("transcript_path") or file.session_id.split("/")[0] == job.get("session_id")
     if not (is_own or job.get("user") or project_of_session(file) == _project_here(job)):
         return None
-    has_ended = is_own and job["event"] == "session-end"
-    is_open = not has_ended and file.modified_seconds > time.time() - _RESTING_SECONDS
+    is_open = not (is_own and job["event"] == "session-end") and file.modified_seconds > time.time() - _RESTING_SECONDS
     report = upload_session(
         store, file, project=job.get("project") or _project_of_main(file), user=user_at_machine(),
         redact=not job.get("no_redact"), patterns=job.get("patterns") or (), is_open=is_open)  # fmt: skip

@@ -196,8 +196,7 @@ def _is_stub(path: Path) -> bool:
     """Whether a file has only settings, as does the file that stays behind when a session moves to another project."""
     known = _LEFT_OUT | {"ai-title", "custom-title", "summary"}
     try:
-        is_short = path.suffix == ".jsonl" and path.stat().st_size <= _STUB_BYTES
-        lines = list(read_lines(path)) if is_short else []
+        lines = list(read_lines(path)) if path.suffix == ".jsonl" and path.stat().st_size <= _STUB_BYTES else []
     except OSError:  # reading it raises the error again
         return False
     return bool(lines) and all(

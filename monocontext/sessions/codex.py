@@ -200,8 +200,7 @@ class _CodexTurns(TurnMaker):
             is_near = message.record_number - earlier.record_number <= _TWIN_RECORDS
             if earlier.seconds is not None and message.seconds is not None:
                 is_near = abs(message.seconds - earlier.seconds) <= _TWIN_SECONDS
-            is_same = (earlier.role, earlier.text) == (role, message.text)
-            if is_same and is_near and form not in earlier.forms:
+            if (earlier.role, earlier.text) == (role, message.text) and is_near and form not in earlier.forms:
                 earlier.forms.add(form)
                 return []
         self._messages.append(message)

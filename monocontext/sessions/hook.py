@@ -123,8 +123,7 @@ def write_file(path: str | os.PathLike[str], data: bytes, mode: int = 0o600) -> 
 
 def one_line(text: object) -> str:
     """A text on one line, with control characters escaped, since a terminal would obey them."""
-    words = " ".join(str(text).split())
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in words)
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in " ".join(str(text).split()))
 
 
 def complain(error: object) -> None:

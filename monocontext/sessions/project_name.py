@@ -10,7 +10,10 @@ from monocontext.sessions.secret_values import looks_random
 _MOST_CHARACTERS = 64 << 10  # the most of a file of git that is read for the name of a project
 _REMOTE = re.compile(r'^[ \t]*\[remote "([^"]+)"\][ \t\r]*$((?:\n(?![ \t]*\[).*)*)', re.MULTILINE)
 _URL = re.compile(r"^[ \t]*url[ \t]*=[ \t]*(\S+)[ \t\r]*$", re.MULTILINE)
-_PARAMETERS = re.compile(r"[?#;&]|%(?:3F|23|3B|26)", re.IGNORECASE)
+_SCHEME = re.compile(r"(?:[\w+.-]+::)*[\w+.-]+://")
+_PARAMETERS = re.compile(r"(?:[?#;&]|%(?:3F|23|3B|26))", re.IGNORECASE)
+_NAMED_PARAMETER = re.compile(_PARAMETERS.pattern + r"[\w.-]+(?:=|%3D)", re.IGNORECASE)
+_HOST = re.compile(r"(?:[\w.-]*|\[[^]]*\])(?::\d*)?")  # and a port
 # What a known host may have before its name: `ssh.` of `ssh.github.com`, not `git.` of `git.acme.org`.
 _ALIAS = re.compile(r"(?:ssh|www|altssh)\.(?=(?:github\.com|gitlab\.com|bitbucket\.org|dev\.azure\.com)$)")
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
@@ -31,8 +34,8 @@ def project_of(folder: str, remote: str = "") -> str:
     remote = remote.strip()
     if git and not remote:  # `origin`, else the first one
         sections = _REMOTE.findall(_read_file(os.path.join(git, "config")))
-        urls = {name: url[1] for name, lines in reversed(sections) if (url := _URL.search(lines))}
-        remote = urls.get("origin") or next(reversed(urls.values()), "")
+        urls = [(name, url[1]) for name, lines in sections if (url := _URL.search(lines))]
+        remote = min(urls, key=lambda item: item[0] != "origin", default=("", ""))[1]
     if remote:
         return slug(_last_part(remote).removesuffix(".git") if _WINDOWS.match(remote) else _host_and_path(remote))
     if os.path.basename(git) == ".git":
@@ -51,7 +54,8 @@ def _last_part(path: str) -> str:
 
 def find_repository(folder: str) -> tuple[str, str]:
     """The top of the working tree around a directory, and the directory with its git configuration; or both empty."""
-    parent, top = os.path.abspath(folder) if os.path.isabs(folder) else "", ""  # another system's path is not here
+    top = ""
+    parent = os.path.abspath(folder) if os.path.isabs(folder) else ""  # another system's path is not here
     while parent != top:
         top, parent = parent, os.path.dirname(parent)
         git = os.path.join(top, ".git")
@@ -66,12 +70,17 @@ def find_repository(folder: str) -> tuple[str, str]:
 
 def _host_and_path(url: str) -> str:
     """The URL of a remote as `host/path`, without its user, its parameters, and parts of the path that look random."""
-    _, scheme, rest = _PARAMETERS.split(url, maxsplit=1)[0].rpartition("://")
-    if "@" in rest.partition("/")[0]:
-        rest = rest.rpartition("@")[2]  # a password may hold "/" and "@"
-    host, slash, path = rest.partition("/" if scheme else ":")
+    scheme = _SCHEME.match(url)
+    rest = url[scheme.end() :] if scheme else url
+    first = rest.partition("/")[0]
+    parameter = _NAMED_PARAMETER.search(rest, len(first) if scheme else 0)
+    to_parameter = rest[: parameter.start() if parameter else None]
+    at = "@" if "@" in to_parameter else "%40"
+    if at in first or (scheme and not _HOST.fullmatch(first)):  # a login; a password may hold `/`, `@`, `#` and `%23`
+        rest = to_parameter.rpartition(at)[2]
+    host, slash, path = _PARAMETERS.split(rest, maxsplit=1)[0].partition("/" if scheme else ":")
     if not slash:
-        return os.path.basename(rest.rstrip("/")).removesuffix(".git")
+        return os.path.basename(host.rstrip("/")).removesuffix(".git")
     host = host.partition(":")[0].lower()
     path = "/".join(part for part in path.split("/") if part and not looks_random(part, 20)).removesuffix(".git")
     if host == "ssh.dev.azure.com" and path.startswith("v3/"):

@@ -80,7 +80,7 @@ def find_sessions(name: str, agent: str | None = None) -> list[SessionFile]:
     if not results:
         raise NotFound(f"no session {name!r} on this machine: give its id, or the beginning of it")
     if len(mains) > 1:
-        raise NotFound(f"{len(mains)} session ids begin with {name!r}: give more of one, such as {min(mains)}")
+        raise NotFound(f"{len(mains)} session ids begin with {name!r}: give more of the id, as in {min(mains)}")
     return results
 
 
@@ -110,5 +110,4 @@ def _recognize_agent(path: Path) -> str:
 
 
 def _is_message(record: Record) -> bool:
-    has_content = "content" in record or isinstance(record.get("tool_calls"), list)
-    return isinstance(record.get("role"), str) and has_content
+    return isinstance(record.get("role"), str) and ("content" in record or isinstance(record.get("tool_calls"), list))

@@ -158,7 +158,7 @@ def _find_listed(field: _Field) -> list[_Part] | None:
 
 
 def _find_in_prose(field: _Field) -> list[_Part] | None:
-    """`the password a3F9... of`, `password 2 a3F9...`, or an unknown command: only a random word is a secret."""
+    """A word that looks random in prose, `the password a3F9... of`, or after an option of an unknown command."""
     is_call = field.is_option and field.before in ("", " ", "\t", "'", '"', "[", ",")
     if field.separator not in ("", " ") or is_call or field.follows_command():
         return None

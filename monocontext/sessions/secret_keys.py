@@ -25,7 +25,7 @@ _KEY_RUN = re.compile(r"[A-Za-z0-9+/=]{40,20000}")
 _LEAST_BASE64, _LEAST_LINE = 40, 16  # characters of base64: of a key, and of each of its lines but the last
 # How keys in DER and OpenSSH begin, whose first and last line may be missing.
 KEY_BEGINNINGS = ("MII MHcCAQEE MHQCAQEE MIGkAgEB MIHcAgEB MIGHAgEA MIG2AgEA MIHuAgEA MC4CAQAw b3BlbnNzaC1rZXktdjE".split())  # fmt: skip
-# `MII` alone is too common: the last three forms are those of keys.
+# `MII` alone is too common: a key that begins with it has one of the last three forms.
 _DER_KEY = re.compile(f"{'|'.join(KEY_BEGINNINGS[1:])}|MII...IBA[AD]|MII..(?:DB|TBX|zBJ)|MII.[\\w+/]{{2,4}}AgEA")
 
 
@@ -66,34 +66,33 @@ def find_bare_key(text: str, offset: int, _stop: int) -> list[Secret]:
 
 def _find_body_end(text: str, start: int) -> int | None:
     """The end of the base64 of a key that begins at `start`, after the first line; None if there is no base64."""
-    length, stop, begin = 0, start, start
-    while begin <= len(text) and begin - start < _KEY_CHARACTERS:
-        end = text.find("\n", begin)
-        end = len(text) if end < 0 else end
-        line = _KEY_LINE.fullmatch(text, begin, end)
+    length, stop, line_start = 0, start, start
+    while line_start <= len(text) and line_start - start < _KEY_CHARACTERS:
+        line_end = text.find("\n", line_start)
+        line_end = len(text) if line_end < 0 else line_end
+        line = _KEY_LINE.fullmatch(text, line_start, line_end)
         body = line["body"] if line else ""
         # A short last line has no length to tell it from a word; words rarely have a digit and a capital letter.
         is_last_line = body.endswith("=") or (any(map(str.isdigit, body)) and any(map(str.isupper, body)))
         if line and (len(body) >= _LEAST_LINE or (length and is_last_line)):
-            length += len(body)
-            stop = line.end("body")
-        elif not _KEY_HEADER.fullmatch(text, begin, end):
-            if cut := _KEY_CUT.match(text, begin, end):
+            length, stop = length + len(body), line.end("body")
+        elif not _KEY_HEADER.fullmatch(text, line_start, line_end):
+            if cut := _KEY_CUT.match(text, line_start, line_end):
                 length, stop = length + len(cut["body"]), cut.end("body")
             break
-        begin = end + 1
+        line_start = line_end + 1
     return stop if length >= _LEAST_BASE64 else None
 
 
 def _find_body_start(text: str, stop: int, least: int) -> int | None:
     """The start, at or after `least`, of the base64 of a key before the last line at `stop`; None if there is none."""
-    length, start, end = 0, stop, text.rfind("\n", least, stop)
-    while end > least and stop - end < _KEY_CHARACTERS:
-        begin = max(text.rfind("\n", least, end) + 1, least)
-        line = _KEY_LINE.fullmatch(text, begin, end)
+    length, start, line_end = 0, stop, text.rfind("\n", least, stop)
+    while line_end > least and stop - line_end < _KEY_CHARACTERS:
+        line_start = max(text.rfind("\n", least, line_end) + 1, least)
+        line = _KEY_LINE.fullmatch(text, line_start, line_end)
         if not line or (length and len(line["body"]) < _LEAST_LINE):
             break
         length += len(line["body"])
         start = line.start("body")
-        end = begin - 1
+        line_end = line_start - 1
     return start if length >= _LEAST_BASE64 else None

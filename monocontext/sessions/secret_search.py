@@ -63,8 +63,7 @@ def _find_plain(text: str, extra: Sequence[re.Pattern[str]]) -> Iterator[Secret]
     yield from _PREFIXES.spans(text, text)
     yield from _PIECES.spans(text, text)
     for kind, pattern in _SHAPELESS:
-        group = "secret" if pattern.groups else 0
-        yield from (Secret(*match.span(group), kind) for match in pattern.finditer(text))
+        yield from (Secret(*match.span("secret" if pattern.groups else 0), kind) for match in pattern.finditer(text))
     if "-----" in text:
         yield from find_private_keys(text)
     lower = text.replace("\u0130", "I").lower()  # the one letter that is longer in lower case
@@ -156,8 +155,7 @@ def _any_of(words: list[str]) -> str:
 
 def shape_of(phrase: Phrase) -> Shape:
     ahead = "" if phrase.before else f"(?={_any_word(phrase.words)})"  # a shorter word may have led here
-    flags = "x" if phrase.is_cased else "ix"
-    return Shape(phrase.kind, f"(?{flags}:{ahead}{expand(phrase.pattern)})", phrase.before)
+    return Shape(phrase.kind, f"(?{'x' if phrase.is_cased else 'ix'}:{ahead}{expand(phrase.pattern)})", phrase.before)
 
 
 def _token_rules() -> Iterator[tuple[str, Rule]]:

@@ -213,8 +213,7 @@ def _is_token(value: str, strength: Strength) -> bool:
 
 def _is_passphrase(value: str, is_sure: bool) -> bool:
     """Whether several words are a passphrase (`correct horse battery`), and not a message (`Enter your password:`)."""
-    has_digits = any(map(str.isdigit, value))
-    if _MESSAGE.search(value.rstrip(".?!") if has_digits else value):
+    if _MESSAGE.search(value.rstrip(".?!") if any(map(str.isdigit, value)) else value):
         return False
     return is_sure or any(map(is_mixed, value.split())) or (not _PROSE.search(value) and len(value) < 60)
 

@@ -30,6 +30,7 @@ _MOST_NAME_BYTES = 200  # file systems take 255 bytes for a name, and the store'
 _FORMAT = 2
 _HEAD_BYTES = 4096  # as much of an object as is read for its description; only a very long one needs the whole object
 _MOST_BYTES = 1 << 30  # no more is inflated of one session
+_REMEDY = "delete this object, then upload the session again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,20 +90,20 @@ def read_session(store: Store, key: str) -> tuple[SessionInfo, list[bytes], str]
     try:
         text = DecompressedFile(io.BytesIO(blob.data), "zstd").read(_MOST_BYTES + 1)
     except DamagedCompression as error:
-        raise DamagedData(f"{name}: {error}: remove it, then upload the session") from None
+        raise DamagedData(f"{name}: {error}; {_REMEDY}") from None
     if len(text) > _MOST_BYTES:
         raise DamagedData(f"{name} holds more than {_MOST_BYTES:,} bytes, the limit of a session")
     head, *lines = text.split(b"\n")
     info = _parse(head, name)
     if not lines or lines.pop():
-        raise DamagedData(f"{name} is cut off: remove it, then upload the session")
+        raise DamagedData(f"{name} is cut off; {_REMEDY}")
     if digest_of(lines) != info.content_sha256:
-        raise DamagedData(f"{name}: its records differ from its checksum: remove it, then upload the session")
+        raise DamagedData(f"{name}: its records differ from its checksum; {_REMEDY}")
     return info, lines, blob.etag
 
 
 def digest_of(lines: Sequence[bytes]) -> str:
-    """The SHA-256 of a sequence of lines, in hexadecimal digits."""
+    """The hexadecimal SHA-256 of the lines, joined by newlines."""
     return hashlib.sha256(b"\n".join(lines)).hexdigest()
 
 

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
+from monocontext.stores.secrets_in_urls import without_secrets
 from rlm.errors import LLMError, PromptTooLong, ScriptExhausted
 
 Message = dict[str, str]  # `{"role": ..., "content": ...}`
@@ -169,7 +170,7 @@ def read_details(
 
 def strip_url(url: str) -> str:
     """A URL without user, password, query and fragment."""
-    parts = urlsplit(url)
+    parts = urlsplit(without_secrets(url))  # first, since a password with `#` or `?` would end the host
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 

@@ -14,6 +14,9 @@ from monocontext.sessions.upload import project_of_session
 from sessions.agents import Claude, as_lines, session_id
 
 REMOTE = "https://github.com/acme/api.git"
+LOGINS = ("me:gh{}p", "me:{}", "{}", "me:g@h{}p", "me:g{}h@p", "me%40corp:g%40h{}p", "me:g@h{0}p@q{0}r")
+URLS = ("https://ME@github.com/acme/api?a=b@c", "ssh://ME@github.com/acme/api.git", "ME@github.com:acme/api.git")
+MARKS = ("%23", "%26", "%3B", "%3F", "%3b", "#", "&", ";", "?", "%40", "@")
 
 
 def clone(top: Path, remote: str = REMOTE) -> Path:
@@ -61,15 +64,14 @@ def test_places_that_are_not_here(
                 "https://github.com/acme/api.git", "https://GitHub.com/acme/api/", "git@github.com:acme/api.git",
                 "ssh://git@github.com/acme/api", "ssh://git@ssh.github.com:443/acme/api.git",
                 "git://github.com/acme/api.git", "org-1@github.com:acme/api",
-                "https://me:ghp_secret@github.com/acme/api.git",
                 "https://oauth2:ghp_secret@github.com/acme/api.git?access_token=ghp_secret#ghp_secret",
-                "https://github.com/acme/api.git/#token=ghp_secret",
-                "https://github.com/acme/api%3Fprivate_token%3Dghp_secret",
+                "https://github.com/acme/api.git/#t=me@ghp_secret", "git+https://me:ghp_secret@github.com/acme/api.git",
+                "https://github.com/acme/api%3Fprivate_token%3Dghp_secret", "https://ghp_a%3Bx@github.com/acme/api",
                 "git@github.com:acme/api.git?token=ghp_secret", "https://me:gh@p/secret@github.com/acme/api.git",
                 "https://github.com/ghp_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5/acme/api.git",
-                "https://x-access-token:ghp_secret@github.com:8443/acme/api/",
-                "git+https://me:ghp_secret@github.com/acme/api.git",
-                "https://github.com/acme/api.git;token=ghp_secret",
+                "https://x-access-token:ghp_secret@github.com:8443/acme/api/", "https://me:a/b#c@github.com/acme/api",
+                "https://github.com/acme/api.git;token=ghp_secret", "git@github.com:acme/api.git?token=me@ghp_secret",
+                *(url.replace("ME", login).format(mark) for url in URLS for login in LOGINS for mark in MARKS),
             ],
             "github.com-acme-api",
         ),
