@@ -1,4 +1,4 @@
-"""Run one benchmark: `python -m benchmarks latency | virtual | peers | words | quality | ...`."""
+"""Run one benchmark: `python -m benchmarks NAME`, where NAME is `latency`, `virtual`, `peers`, `words` or another."""
 
 from __future__ import annotations
 

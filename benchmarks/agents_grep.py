@@ -132,7 +132,7 @@ def make_greps(files: Mapping[str, bytes]) -> list[Grep]:
 
 
 def _small_file(files: Mapping[str, bytes]) -> str:
-    """The path of a file that fits into one reply of the tool, and whose name no other file has."""
+    """The path of a file with a unique name that fits into one reply of the tool."""
     names = Counter(path.rpartition("/")[2] for path in files)
     later = sorted(files)[len(files) // 2 :]
     return next(path for path in later if names[path.rpartition("/")[2]] == 1 and len(files[path]) < _SHOWN_BYTES)
@@ -150,7 +150,7 @@ class _Words:
         return self._data[offset : offset + _WINDOW_BYTES].decode(errors="ignore")
 
     def rare(self) -> str:
-        """An identifier in 1 to 5 places."""
+        """A random identifier that occurs 1 to 5 times."""
         while True:
             tokens: list[str] = _TOKEN.findall(self._window())
             token = self._dice.choice(tokens) if tokens else ""
@@ -158,11 +158,11 @@ class _Words:
                 return token
 
     def absent(self) -> str:
-        """A random word, which is almost certainly absent."""
+        """A random string, which the text almost certainly lacks."""
         return "".join(self._dice.choices(string.ascii_letters + string.digits, k=self._dice.randint(8, 20)))
 
     def usual(self) -> str:
-        """A random word of the windows."""
+        """A random one of the different words in the windows."""
         return self._dice.choice(sorted(set(self._matches(_WORD))))
 
     def common(self) -> str:
@@ -185,7 +185,7 @@ def _output(files: Mapping[str, bytes], grep: Grep) -> list[str]:
 
 
 def _measure(way: str, greps: list[Grep], server: S3StandIn) -> Rows | None:
-    """The rows of one way, in the order of the greps; `None` if the way is not installed."""
+    """The rows of one way, in the order of the greps; None if the way is not installed."""
     ripgrep = shutil.which("rg", path=f"{peers_folder() / 'bin'}:{os.environ['PATH']}")
     if way == client.RIPGREP and ripgrep is None:
         return None
@@ -221,7 +221,7 @@ def _print_seconds(greps: list[Grep], results: Mapping[str, Rows]) -> None:
 
 
 def _print_costs(results: Mapping[str, Rows]) -> None:
-    """Print the requests and bytes with which the other ways read every file."""
+    """Print how many requests and bytes the other ways need to read every file."""
     print(f"\n{head_line('one grep of the tree', 'requests', 'MB')}")
     for way, (first, *_) in results.items():
         if way != OURS:

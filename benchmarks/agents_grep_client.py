@@ -47,7 +47,7 @@ def answer(kind: str, matches: Iterable[Match]) -> list[str]:
         case "lines" | "head":
             lines = (f"{path}:{number}:{line}" for path, number, line in matches)
             return list(islice(lines, HEAD_LINES if kind == "head" else None))
-    raise ValueError(f"no kind of grep is {kind!r}: choose from files, sum, count, lines and head")
+    raise ValueError(f"unknown kind of grep {kind!r}: choose from files, sum, count, lines and head")
 
 
 def search(files: Iterable[tuple[str, bytes]], grep: Grep) -> Iterator[Match]:
@@ -76,7 +76,7 @@ class Way(ABC):
 
     @abstractmethod
     def open(self) -> None:
-        """Read or request what every grep needs."""
+        """Open the text, or read all files: whatever every grep needs."""
 
     @abstractmethod
     def run(self, grep: Grep) -> list[str]:
@@ -144,7 +144,7 @@ class Files(Way):
 
 
 class S3fs(Files):
-    """Reads with s3fs, and all files in one call."""
+    """Reads with s3fs; all files in one call."""
 
     packages = ("s3fs",)
 

@@ -36,7 +36,7 @@ NAMES = ("code", "prose", "cjk", "logs")
 
 
 class CorpusMissing(Exception):
-    """A text cannot be made here; the message says why in one line."""
+    """A text cannot be made on this machine; the message says why in one line."""
 
 
 class Package(NamedTuple):
@@ -81,7 +81,7 @@ def tiles(name: str, size_bytes: int) -> int:
 
 
 def code_files(count: int, most_bytes: int) -> dict[str, bytes]:
-    """`count` files of the text `code` by path, each of at most `most_bytes`, drawn by the hash of their paths.
+    """`count` files of the text `code` by path, each of at most `most_bytes`, chosen by the hash of their paths.
 
     Paths that S3's clients escape differently are left out. Raises `CorpusMissing`.
     """
@@ -146,7 +146,7 @@ def _add_header(name: str, text: bytes) -> bytes:
 
 
 def _text(data: bytes) -> bytes | None:
-    """The data, if it is text in UTF-8."""
+    """The data if it is text in UTF-8 without NUL characters, else None."""
     try:
         data.decode()
     except UnicodeDecodeError:

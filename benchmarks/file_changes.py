@@ -87,7 +87,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _calls(folder: Path, server: S3StandIn) -> dict[str, Callable[[], AbstractContextManager[Call]]]:
-    """For each name in the table, a context manager that prepares and yields one call."""
+    """By name in the table: a function that makes a context manager, which prepares and yields one call."""
     random = Random(1)
     lines = [f"{number:08} {random.randbytes(45).hex()}\n" for number in range(LINES)]
     lines[LINES * 3 // 4] = NEEDLE + "\n"

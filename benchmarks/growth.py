@@ -55,7 +55,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A figure, its limit, and whether it is within the limit."""
+    """One measured figure and its limit."""
 
     what: str
     limit: str
@@ -64,7 +64,7 @@ class Row:
 
 
 def append_rows() -> Iterator[Row]:
-    """Measure many appends, and a reader of their text."""
+    """Measure many appends, then the opening and a scan of the text that they made."""
     name = uuid.uuid4().hex
     store, dice, seconds = CountingStore(MemoryStore(name, "context")), Random(1), list[float]()
     words = ["".join(dice.choices("abcdefghijklmnopqrstuvwxyz", k=dice.randrange(2, 10))) for _ in range(5000)]
@@ -115,7 +115,7 @@ def text_of(terabytes: float) -> tuple[VirtualStore, list[int]]:
 
 
 def simulated() -> SimulatedWorkers:
-    """The workers of one machine, with a clock of its own."""
+    """The workers of one machine, on a virtual clock that starts at 0."""
     return SimulatedWorkers(lambda request: ROUND_TRIP_SECONDS + request.stored_bytes / BYTES_PER_SECOND)
 
 

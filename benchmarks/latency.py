@@ -31,11 +31,11 @@ _CONTEXT_NAMES = {"parallel": "segments", "bigger segments": "bigger", "one obje
 _take_all = itemgetter(slice(None))
 Row = tuple[float, int, int]  # seconds, GETs and bytes of one read of the text
 EXPECTED = {_ONE_BY_ONE: 7.5, "parallel": 0.3, "bigger segments": 0.15, "one object with byte ranges": 0.1}
-"""The seconds that the note expected. After a preload, or warm, it expected none."""
+"""The seconds that the note expected; none after a preload, or of a warm text."""
 
 
 def add(commands: Commands) -> None:
-    command = commands.add_parser("latency", help="one slice behind 150 ms, in the ways of the original note")
+    command = commands.add_parser("latency", help="one slice over S3 at 150 ms, in the five ways of the original note")
     command.add_argument("--rounds", type=at_least_1, default=3, help="times of each way; the table shows medians")
     command.set_defaults(run=main)
 
@@ -50,7 +50,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def run(rounds: int, latency: str = "const_150") -> dict[str, list[Row]]:
-    """The rows of each way, one for each round. Raises `AssertionError` if a way reads another text."""
+    """The rows of each way, one for each round. Raises `AssertionError` if a way reads a wrong text."""
     text = "".join(f"{number:0{LINE_BYTES - 1}d}\n" for number in range(SEGMENTS * LINES))
     store = _store_with(text)
     results: dict[str, list[Row]] = defaultdict(list)
@@ -68,7 +68,7 @@ def run(rounds: int, latency: str = "const_150") -> dict[str, list[Row]]:
 
 
 def _store_with(text: str) -> Store:
-    """A store with the text as an object for each segment, and as contexts with segments of three sizes."""
+    """A store that holds the text as one object for each segment, and as contexts with segments of three sizes."""
     store = open_store("memory://latency")
     for number in range(SEGMENTS):
         store.put(f"lines/{number:02}", text[number * SEGMENT_BYTES :][:SEGMENT_BYTES].encode())

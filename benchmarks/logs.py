@@ -93,7 +93,7 @@ def make_logs(size_bytes: int, seed: int) -> Iterator[bytes]:
 
 
 def make_incident(size_bytes: int, share: float) -> bytes:
-    """A log of this size, and one more line with NEEDLE after `share` of it, which is from 0 to 1."""
+    """A log of `size_bytes`, and one more line, which contains NEEDLE, after the `share` (0 to 1) of its bytes."""
     data = b"".join(make_logs(size_bytes, _INCIDENT_SEED))
     offset = data.index(b"\n", int(share * size_bytes)) + 1
     return data[:offset] + f"2026-03-01T12:00:00 ERROR {NEEDLE}\n".encode() + data[offset:]
@@ -122,7 +122,7 @@ def _block(seed: int, number: int) -> bytes:
 
 
 def _filled(template: str, time: str, request: str, dice: Random) -> str:
-    """An entry: the template with its holes filled."""
+    """An entry of the log: a template whose holes are filled."""
 
     def fill(hole: re.Match[str]) -> str:
         kind, width = hole[1], int(hole[2] or 0)
@@ -146,7 +146,7 @@ def _filled(template: str, time: str, request: str, dice: Random) -> str:
 
 @lru_cache(1)
 def _time(number: int, milliseconds: int) -> str:
-    """`2026-03-01T00:00:00.000Z`, within the seconds of a block."""
+    """The time so many milliseconds after block `number` begins, such as `2026-03-01T00:00:00.000Z`."""
     seconds, rest = divmod(number * _BLOCK_MILLISECONDS + milliseconds, 1000)
     return f"{datetime.fromtimestamp(_EPOCH_SECONDS + seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:03}Z"
 

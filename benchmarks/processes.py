@@ -24,7 +24,7 @@ def in_turns(
 ) -> dict[str, list[dict[str, Any]]]:
     """The results of `measure` by way, one for each round. Each round goes through all ways, so all meet the same load.
 
-    A way for which `measure` returns `None` is not installed: it is named once and left out.
+    A way for which `measure` returns `None` is not installed: its name is printed, and the way is left out.
     """
     results: dict[str, list[dict[str, Any]]] = defaultdict(list)
     installed = list(ways)
@@ -39,9 +39,9 @@ def in_turns(
 
 
 def run_client(script: str, *words: object, endpoint: str, **environment: str) -> dict[str, Any] | None:
-    """The JSON that a script prints, run in this Python or else in that of the peers; `None` if both lack a package.
+    """Run a script in this Python, or else in that of the peers, and return the JSON that it prints.
 
-    The script gets the stand-in's keys and endpoint, and no other AWS settings. Raises `AssertionError` if it fails.
+    It gets the keys and endpoint of the stand-in. None if both lack a package. Raises `AssertionError` if it fails.
     """
     kept = {k: v for k, v in os.environ.items() if not k.startswith("AWS_") and not k.lower().endswith("_proxy")}
     kept |= KEYS | environment | {"AWS_ENDPOINT_URL_S3": endpoint, "AWS_DEFAULT_REGION": "us-east-1"}

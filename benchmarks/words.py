@@ -1,7 +1,7 @@
-"""Compare search by words within a budget with one without: `python -m benchmarks words --size 64M`.
+"""Compare search by words with and without a budget of bytes: `python -m benchmarks words --size 64M`.
 
-A query is one to three words of one stretch of the text, drawn by a seed. The search may read at most 5 % of the stored
-bytes, and is compared with its ten best passages without a budget. Seconds are processor time.
+A query is one to three words of one stretch of the text, drawn by a seed. Within the budget, a search reads at most 5 %
+of the stored bytes; its passages are compared with the ten best without a budget. Seconds are processor time.
 
 With `--locomo FILE` it measures LoCoMo-10 instead: see `benchmarks.locomo`.
 """
@@ -35,7 +35,7 @@ _SCORE_TOLERANCE = 1e-9  # scores that differ by less are equal
 
 
 def add(commands: Commands) -> None:
-    command = commands.add_parser("words", help="search by words within a budget, against one without")
+    command = commands.add_parser("words", help="search by words with and without a budget of bytes")
     command.add_argument("--size", type=amount, default=64_000_000, help="bytes of text, such as 64M")
     command.add_argument("--queries", type=at_least_1, default=200, help="queries of each text")
     command.add_argument("--locomo", type=Path, metavar="FILE", help="measure the LoCoMo-10 of this file alone")

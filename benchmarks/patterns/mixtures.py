@@ -172,7 +172,7 @@ def _scans_text(frames: int) -> Text:
 
 
 def _interleave(text: Text) -> Conversation:
-    """Makes eight scans in turns, through a cache that is too small to read far ahead for all of them."""
+    """Makes eight scans that take turns, with a cache that is too small to read far ahead for all of them."""
     yield _HEAD
     printed = yield _SCAN_IN_TURNS.format(scans=SCANS, steps=STEPS, step=_step(text))
     return printed.strip()[2:-2]  # the printed list is ['Corduroy']

@@ -22,7 +22,7 @@ class Program:
     talk: Callable[[Text], Conversation]  # the model; of the text it knows the length, and what its code prints
     most_stall: float  # the most waiting with reading ahead, as a share of that without
     most_amplification: float | None = None  # the most bytes moved for each byte used; None: no limit
-    most_misses: float | None = None  # the most of what is read ahead that no code uses, as a share; then no waiting
+    most_misses: float | None = None  # the largest share of bytes read ahead in vain; if set, it must not wait
     answer: Callable[[str], str] = lambda prompt: "noted"  # the sub-model's reply to a prompt
     full_pass: bool = False  # whether it has to read everything
     ordered: bool = False  # whether it works on `ordered_context` in place of the text

@@ -1,4 +1,4 @@
-"""Make a sorted text for bisection, of any size: records of fixed width, each of which ends with a line with its day.
+"""Make a sorted text for bisection, of any size: records of fixed width, whose last lines name their days.
 
 Records differ in that line only, so a checksum extends the one of the common part by one line. A text of 4 million
 records (1 TB) takes seconds to make; bytes are computed when they are read.
@@ -25,7 +25,7 @@ RECORD_BYTES = len(_BODY) + WIDTH
 
 
 def last_line(number: int) -> bytes:
-    """The line that ends record `number`: days go up by one to three a record."""
+    """The last line of record `number`. From record to record, days go up by one to three."""
     return f"== end of day {day_of(number):012d} == record {number:012d} ==".ljust(WIDTH - 1).encode() + b"\n"
 
 

@@ -19,7 +19,7 @@ CJK_WIDTH = 40
 
 @dataclass(slots=True)
 class Text:
-    """A text that can be planted with lines, then stored."""
+    """A text in which lines can be planted before it is stored."""
 
     frames: int
     filler: str  # the text of each frame without planted lines
@@ -42,7 +42,7 @@ class Text:
     def _overwrite(self, start: int, line: str) -> None:
         """Replace the whole line that begins at an offset of the text."""
         if len(line) >= self.width or "\n" in line:
-            raise ValueError(f"a planted line has at most {self.width - 1} characters and no newline: shorten {line!r}")
+            raise ValueError(f"a planted line must have at most {self.width - 1} characters, no newline: {line!r}")
         frame, offset = divmod(start, len(self.filler))
         text = self.planted.get(frame, self.filler)
         self.planted[frame] = text[:offset] + line.ljust(self.width - 1) + "\n" + text[offset + self.width :]
@@ -60,7 +60,7 @@ def text_of(kind: str, frames: int) -> Text:
 
 
 def planted_text(kind: str, truth: str, *lines: tuple[float, str]) -> Callable[[int], Text]:
-    """A function from a number of frames to a text with these lines, each at its share of the whole."""
+    """A function that makes a text of so many frames with these lines, each planted at its share of the text."""
 
     def make(frames: int) -> Text:
         text = text_of(kind, frames)

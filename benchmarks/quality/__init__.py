@@ -29,7 +29,7 @@ def add(commands: Commands) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Run and report; returns 1 if the cap left runs out, 2 for a plan that the user must change."""
+    """Run and report. Returns 1 if the cap on dollars left runs out, 2 for a plan that cannot be run."""
     plan = Plan(
         model=arguments.model, base_url=arguments.base_url, arms=tuple(arguments.arms),
         sizes_bytes=tuple(amount(size) for size in arguments.sizes), families=tuple(arguments.families),

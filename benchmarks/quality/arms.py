@@ -43,9 +43,9 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """The input of all arms."""
+    """The text, the models and the limits that all arms share."""
 
-    make_rlm: Callable[[float | None], RLM]  # makes an `RLM`, given the most dollars for a question
+    make_rlm: Callable[[float | None], RLM]  # makes an `RLM` that may spend so many dollars; None for no limit
     context: Monocontext
     text: str | None  # the text in memory, if an arm needs it
     window_tokens: int

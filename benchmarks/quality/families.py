@@ -68,7 +68,7 @@ FINAL(min(counts, key=lambda user: (-counts[user], int(user))))"""
 
 
 def _counting(number: int, count: int, dice: Random) -> Question:
-    """Alternates: how many rows have a label, which user has the most rows."""
+    """Asks in turn how many rows have a label, and which user has the most rows."""
     name, label = _word(dice).lower(), dice.choice(_LABELS)
     rule: Rule = "number" if number % 2 else "count"
     rows = []
@@ -131,7 +131,7 @@ FAMILIES: dict[str, Callable[[int, int, Random], Question]] = {  # each makes qu
 
 
 def make_oracle(questions: Sequence[Question]) -> ScriptedLM:
-    """A model that knows the answers to these questions."""
+    """A scripted model that knows the answers to these questions."""
     by_query = {question.query: question for question in questions}
 
     def reply(messages: Any) -> str:

@@ -1,4 +1,4 @@
-"""Questions with exact answers: the evidence planted for each, code that finds it, and how an answer is scored.
+"""Define questions with exact answers, the evidence that is planted for each, and the scores of answers.
 
 An answer is normalised, then compared as a whole: one that only contains the right answer is wrong.
 """
@@ -64,6 +64,6 @@ def _members(text: str) -> frozenset[str]:
 
 
 def _number(text: str) -> float | None:
-    """The number, if the whole answer is one (`1,234`, `**12**`, `12.`); `None` for one among words."""
+    """The number that is the whole answer (`1,234`, `**12**`, `12.`); None for a number among words."""
     bare = normalise(text).replace(",", "")
     return float(bare) if _NUMBER.fullmatch(bare) else None

@@ -26,12 +26,12 @@ from rlm.calls.usage import cost_of
 from rlm.models.lm import LM, Reply
 
 ORACLE = "oracle"  # the name of the scripted model, which needs no key
-FREE_FIELDS = ("max_dollars", "arms", "sizes_bytes", "runner")  # what another plan in the same folder may change
+FREE_FIELDS = ("max_dollars", "arms", "sizes_bytes", "runner")  # in which plans in one folder may differ
 Row = dict[str, Any]  # a line of OUT/runs.jsonl: what was asked, and the fields of `arms.Run`
 
 
 class BadPlan(ValueError):
-    """A plan that cannot be run; the message is one line."""
+    """A plan cannot be run; the message says why in one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def run(
 
 
 def _jobs_to_do(plan: Plan, questions: Sequence[Question], rows: Sequence[Row]) -> list[Job]:
-    """The runs that have no row yet, apart from those with too large a text."""
+    """The runs that have no row yet, except those over a text that is too large for their arm."""
     done = {(row["size_bytes"], row["arm"], row["question"]) for row in rows}
     return [
         Job(size, arm, question)
@@ -138,7 +138,7 @@ def report(rows: Sequence[Row], left_out: int = 0) -> str:
             *(share(sum(results), len(results)) for results in right.values()),
         ))  # fmt: skip
     if left_out:
-        lines.append(f"\n{left_out} runs are left out: the cap on dollars was reached.")
+        lines.append(f"\n{left_out} runs were left out, since the cap on dollars was reached: raise --max-dollars.")
     return "\n".join(lines) + "\n"
 
 
@@ -169,7 +169,7 @@ def _check(plan: Plan) -> None:
 
 
 def _open(plan: Plan, out: Path) -> list[Row]:
-    """The rows of the folder `out`, which is begun if it is new. Raises `BadPlan` if it holds another plan."""
+    """The rows in the folder `out`, which gets the plan if it is new. Raises `BadPlan` if it holds another plan."""
     path, ours = out / "runs.jsonl", json.loads(json.dumps(asdict(plan)))
     data = path.read_bytes() if path.exists() else b""
     whole_bytes = data.rfind(b"\n") + 1  # a kill may have cut the last line

@@ -81,7 +81,7 @@ def play(program: Program, text: Text, policy: str, distance: Distance, seed: in
 
 
 class _Stage:
-    """The REPL of a run: lets time pass for the model, and holds the namespace of its code."""
+    """The REPL of a run: holds the names of the model's code, and lets time pass while the model thinks."""
 
     def __init__(self, program: Program, context: Monocontext, workers: LinkedWorkers, seed: int) -> None:
         self._program = program

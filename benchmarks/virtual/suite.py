@@ -69,8 +69,8 @@ def main(arguments: argparse.Namespace) -> int:
     if unknown := [name for name in plan.policies if name not in POLICIES]:
         raise SystemExit(f"no policy {unknown[0]!r}: choose from {', '.join(POLICIES)}")
     if not plan.chosen:
-        names, limit = ", ".join(item.name for item in PROGRAMS), f"up to {PASS_LIMIT_BYTES / 1e9:g} GB for a full pass"
-        raise SystemExit(f"no program to run: choose from {names} ({limit})")
+        names, limit = ", ".join(item.name for item in PROGRAMS), f"full passes run up to {PASS_LIMIT_BYTES / 1e9:g} GB"
+        raise SystemExit(f"no program to run: choose from {names}; {limit}")
     print(f"{plan}\n({machine_line()})\n")
     gates = judge(run(plan))
     print("", *gates, sep="\n")
@@ -106,7 +106,7 @@ def _measure(program: Program, plan: Plan) -> list[Row]:
 
 
 def check_truth(program: Program, played: Played) -> Played:
-    """Returns `played`. Raises `AssertionError` if its answer is wrong."""
+    """Return `played` unchanged. Raises `AssertionError` if its answer is wrong."""
     if played.answer != played.truth:
         raise AssertionError(f"{program.name} gave the answer {played.answer!r}, expected {played.truth!r}")
     return played
@@ -129,7 +129,7 @@ class Gate:
 
 
 def judge(rows: Iterable[Row]) -> list[Gate]:
-    """The gates that the policy PREFETCH has to pass, given their rows. Those of `off` are for comparison."""
+    """The gates for the rows of the policy PREFETCH, whose stalls are compared with those of the policy `off`."""
     by_name = {(row.program, row.policy): row for row in rows}
     gates: list[Gate] = []
     for program in PROGRAMS:
@@ -143,7 +143,7 @@ def judge(rows: Iterable[Row]) -> list[Gate]:
 
 
 def _gates_of(program: Program, row: Row) -> Iterator[Gate]:
-    """The gates of a program that need no run without reading ahead."""
+    """The gates of a program that need no comparison with the policy `off`."""
     if program.most_amplification is not None:
         yield Gate(f"amplification of {program.name}", row.amplification, program.most_amplification)
     if program.most_misses is not None:

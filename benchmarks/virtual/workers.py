@@ -84,7 +84,7 @@ class LinkedWorkers(SimulatedWorkers):
 
 
 class MeteredStore(WrappedStore):
-    """Counts the bytes of GETs, and apart from that the bytes of roots, index pages and filters.
+    """Counts the bytes of all GETs, and separately those of roots, index pages and filters.
 
     GETs of whole objects, which are roots, advance the clock. Ranges do not: `LinkedWorkers` times them.
     """

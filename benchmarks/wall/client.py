@@ -45,7 +45,7 @@ class Way(ABC):
         """Bytes [start, stop) of the object."""
 
     def view(self, start: int, stop: int) -> bytes | memoryview:
-        """`read` without a copy, if the library can do that."""
+        """Bytes [start, stop) of the object, without a copy if the library can do that."""
         return self.read(start, stop)
 
     def read_slice(self, start: int, stop: int) -> bytes:
@@ -64,7 +64,7 @@ class Way(ABC):
         return -1
 
     def parts(self) -> Iterator[bytes]:
-        """The whole text, in parts."""
+        """Yield the whole text in parts."""
         for start in range(0, self.size_bytes, PART_BYTES):
             yield self.read(start, min(start + PART_BYTES, self.size_bytes))
 
@@ -262,7 +262,7 @@ def send_gets(name: str, length_bytes: int, count: int, threads: int) -> dict[st
 
         def send(start: int) -> None:
             if len(way.view(start, start + length_bytes)) != length_bytes:
-                raise AssertionError(f"{name}: a GET of {length_bytes:,} bytes returned another number of bytes")
+                raise AssertionError(f"{name}: a GET of {length_bytes:,} bytes returned a different number of bytes")
 
         list(pool.map(send, starts[: 4 * threads]))
         began = time.process_time()

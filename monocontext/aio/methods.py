@@ -24,7 +24,7 @@ class Mode(Enum):
 
 
 _ITEMS_AT_ONCE = {"__iter__": 100}
-"""How many items one call of a thread fetches, by method; 1 for others. A call costs as much as ten lines."""
+"""How many items one call in a thread fetches, by method; 1 for others. A call takes as long as ten lines."""
 
 
 def _asynchronous(name: str, mode: Mode, method: Any) -> Any:
@@ -46,7 +46,7 @@ def _asynchronous(name: str, mode: Mode, method: Any) -> Any:
 
 
 def _methods(class_name: str, source: type, names: dict[Mode, str], renamed: dict[str, str]) -> type:
-    """A base class with asynchronous methods of `source`, named by mode. `renamed`: other names in `source`."""
+    """A base class with asynchronous methods of `source`, by mode. `renamed`: the names of some of them in `source`."""
     methods = {}
     for mode, words in names.items():
         for name in words.split():

@@ -21,7 +21,7 @@ from monocontext.text.lines import LineView
 from monocontext.text.monocontext import Monocontext
 
 _T = TypeVar("_T")
-_READ_FIRST = "read a part first, await text[a:b], or all of it, await text.read()"
+_READ_FIRST = "first read a part with `await text[a:b]`, or all of it with `await text.read()`"
 
 
 class AsyncOptions(CacheOptions, RootOptions, ReachOptions, total=False):
@@ -167,7 +167,7 @@ class AsyncMonocontext(_Awaiting, TextMethods):
         return await self._call(lambda: function(self._context))
 
     __contains__ = _refusal("`x in text`", "await text.contains(x)")
-    __iter__ = __reversed__ = _refusal("a loop over a text", "async for piece in text.chunks(), or line in text.lines")
+    __iter__ = __reversed__ = _refusal("a loop over a text", "use `async for` over text.chunks() or text.lines")
     __lt__ = __le__ = __gt__ = __ge__ = _refusal("a comparison of texts", _READ_FIRST)
     __add__ = __radd__ = __mul__ = __rmul__ = __mod__ = __rmod__ = _refusal("`+`, `*` or `%` of a text", _READ_FIRST)
     __str__ = __format__ = __bytes__ = _refusal("str(text), bytes(text) or an f-string", _READ_FIRST)
@@ -192,13 +192,13 @@ class AsyncItems(_Awaiting, LineMethods):
     r"""The lines of a text, each with its `\n`, or the pieces of a huge `split`."""
 
     __len__ = __bool__ = _refusal("len(lines) or bool(lines)", "await lines.count() counts them")
-    __contains__ = _refusal("`x in lines`", "async for line in lines, or text.grep(x, fixed=True)")
-    __iter__ = __reversed__ = _refusal("a loop over lines", "async for line in lines")
+    __contains__ = _refusal("`x in lines`", "use `async for` over lines or text.grep(x, fixed=True)")
+    __iter__ = __reversed__ = _refusal("a loop over lines", "use `async for` over lines")
 
 
 class AsyncDocuments(_Awaiting, DocumentMethods):
     """The documents of a text by name. GETs are those of `Monocontext.documents`."""
 
     __contains__ = _refusal("`name in documents`", "await documents.contains(name)")
-    __iter__ = __reversed__ = _refusal("a loop over documents", "async for name in documents, or in documents.items()")
+    __iter__ = __reversed__ = _refusal("a loop over documents", "use `async for` over documents or documents.items()")
     __len__ = __bool__ = _refusal("len(documents) or bool(documents)", "documents.count counts all")

@@ -21,9 +21,9 @@ class Region:
     start: int
     stop: int
     begins_line: bool
-    r"""Whether it is known to begin a line: a `\n` precedes it, or nothing does. False if its first frame is cut."""
+    r"""Whether the region is known to begin a line. False if the search begins inside its first frame."""
     ends_line: bool
-    r"""Whether its last character is known to be `\n`. False if its last frame is cut."""
+    r"""Whether the region is known to end with `\n`. False if the search ends inside its last frame."""
     frame_count: int
 
 
@@ -31,7 +31,7 @@ class Region:
 class Narrowing:
     """The frames that search filters leave for a search."""
 
-    frames: int  # the number of frames that filters covered; 0 without filters
+    frames: int  # the number of frames that the filters were asked about; 0 if they were not asked
     runs: Runs | None  # the frames in which a match may begin; None if a search has to read all frames
     reason: str  # why `runs` is None; else empty
     dense_runs: Runs | None = None
@@ -54,8 +54,8 @@ class Candidates:
         locate: Callable[[int], Frame],
         stats: SearchStats,
     ):
-        """`start`, `stop`: the characters in which the search looks. `frame` returns the record of a frame by its
-        number, `locate` by a character of the stored text."""
+        """The search covers characters [start, stop). `frame` returns the record of a frame by the number of the frame,
+        `locate` by a character of the stored text."""
         self.runs = runs
         self.start, self.stop = start, stop
         self.ends_at_first = False  # whether the search looks for only one match
@@ -85,7 +85,7 @@ class Candidates:
         return result
 
     def regions(self) -> Iterator[Region]:
-        """Yield each run of candidates as a range of characters, in order (1 GET for each index page of its ends)."""
+        """Yield each run of candidates as a range of characters, in order (1 GET for each index page with an end)."""
         for first, stop in self.runs:
             last = self._frame(stop - 1)
             follows_line = first == 0 or bool(self._frame(first - 1).flags & ENDS_LINE)
@@ -99,8 +99,8 @@ class Candidates:
             )
 
     def with_neighbours(self, within_line: bool) -> Candidates:
-        """These candidates, and the neighbouring frames that decide a match: the frame before unless it ends a line,
-        and the frame after unless a match stays `within_line` and the candidate ends one. Not in statistics."""
+        """These candidates, and the neighbouring frames that decide a match: the frame before each run unless it ends a
+        line, and the frame after unless the run does and matches stay `within_line`. Statistics do not count these."""
         runs: Runs = []
         for first, stop in self.runs:
             last = self._frame(stop - 1)
@@ -116,7 +116,7 @@ class Candidates:
         return result
 
     def record_match(self, character: int) -> None:
-        """Record that a match begins at this character. Called in the order of the text, or backwards."""
+        """Record a match that begins at this character (at most 1 GET). Call this in text order, or backward."""
         character = self._to_stored(character)
         frame = self._last_hit
         if frame is None or not frame.start <= character < frame.stop:

@@ -46,7 +46,7 @@ class DocumentTable:
         return []
 
     def find(self, name: str) -> int | None:
-        """The number of the last document with a name; None if there is none."""
+        """The number of the last document named `name`; None if there is none."""
         return None
 
     @cached_property
@@ -56,16 +56,16 @@ class DocumentTable:
 
     @cached_property
     def _counts(self) -> list[int]:
-        """For each page the number of documents up to its end."""
+        """For each page, the number of documents up to its end."""
         return [page.documents for page in self.page_refs]
 
     @cached_property
     def _ends(self) -> list[int]:
-        """For each page the character after its last document."""
+        """For each page, the first character after its last document."""
         return [page.characters for page in self.page_refs]
 
     def page(self, number: int) -> DocumentPage:
-        """A page (at most 1 GET; consecutive pages are fetched in growing groups)."""
+        """A page (at most 1 GET, and in a pass over the pages as many for the next ones, up to 16 at once)."""
         result = self._ahead.pop(number, None)
         if result is not None:
             return result
@@ -77,23 +77,23 @@ class DocumentTable:
         return page
 
     def pages(self) -> Iterator[DocumentPage]:
-        """All pages, in order (1 GET each, many at once)."""
+        """All pages, in order (1 GET each, up to 16 at once)."""
         return map(self.page, range(len(self.page_refs)))
 
     def page_of_document(self, number: int) -> DocumentPage:
-        """The page of a document (at most 1 GET)."""
+        """The page with the record of a document (GETs: see `page`)."""
         page = self._last
         if page is None or not 0 <= number - page.first < len(page):
             page = self._last = self.page(bisect_right(self._counts, number))
         return page
 
     def document(self, number: int) -> Document:
-        """The record of a document (at most 1 GET)."""
+        """The record of a document (GETs: see `page`)."""
         page = self.page_of_document(number)
         return page[number - page.first]
 
     def first_ending_after(self, characters: Sequence[int]) -> list[int]:
-        """For each character the number of the first document that ends after it, or `count` (1 GET for each page)."""
+        """For each character, the first document that ends after it; `count` if none does (1 GET for each page)."""
         by_page: dict[int, list[int]] = {}
         for character in characters:
             by_page.setdefault(bisect_right(self._ends, character), []).append(character)
@@ -118,7 +118,7 @@ def _fetch_directory(ref: Directory, fetcher: Fetcher) -> bytes:
 
 
 class StoredDocuments(DocumentTable):
-    """The documents that a root names. Opening it takes no GET."""
+    """The documents of a stored text. Making this takes no GET."""
 
     def __init__(self, ref: DocumentsRef, fetcher: Fetcher):
         has_one_table = len(ref.names) == 1 and ref.named == ref.documents
@@ -148,13 +148,13 @@ class StoredDocuments(DocumentTable):
         return [pages[number] for number in numbers]
 
     def find(self, name: str) -> int | None:
-        """The number of the last document with a name, or None (at most 2 GETs if one upload stored all documents)."""
+        """The number of the last document named `name`, or None (at most 2 GETs if one upload stored all documents)."""
         raw_name = name.encode("utf-8", "surrogatepass")
         document = self._find_in_pages(raw_name)
         return self._find_in_tables(raw_name) if document is None else document
 
     def _find_in_pages(self, raw_name: bytes) -> int | None:
-        """The last document with a name among the newest, which no table of names covers (1 GET for each page)."""
+        """The last document with this name that no table of names covers; None if none is (1 GET for each page)."""
         refs = self.page_refs
         for number in range(len(refs) - 1, -1, -1):
             if refs[number].documents <= self._ref.named:
@@ -168,8 +168,8 @@ class StoredDocuments(DocumentTable):
         return None
 
     def _find_in_tables(self, raw_name: bytes) -> int | None:
-        """The last document with a name in the stored tables of names (1 GET for each table, 1 for the page). Raises
-        `DamagedData` if the record of the document has another name."""
+        """The last document with this name in the tables of names; None if there is none (1 GET for each table, 1 for
+        the page of the document). Raises `DamagedData` if the document has another name."""
         hashed, tables = name_hash(raw_name), self._ref.names
         buckets = self._fetcher.fetch_all([_bucket_item(table, bucket_of(hashed, table)) for table in tables])
         for table, bucket in zip(reversed(tables), reversed(buckets), strict=True):

@@ -47,8 +47,8 @@ class Planner:
         self.layouts = [FilterLayout(ref) for ref in refs if any(self._clipped(ref))]
 
     def rows_to_read(self, query: Query | None, rows: Rows) -> list[tuple[FilterLayout, int]]:
-        """The rows of a query to read next, in the order of the text, given those read before (at first none).
-        Of a large filter the sparsity is read first, then the rows that are worth a request."""
+        """The rows of a query to read next, in the order of the text. `rows`: those read before, at first none.
+        Of a large filter, the sparsity is read first, then the rows that are worth a request."""
         results: dict[tuple[FilterLayout, int], None] = {}
         if rows and all(layout.is_small for layout in self.layouts):
             return []
@@ -70,7 +70,7 @@ class Planner:
     def _rows_by_sparsity(
         self, layout: FilterLayout, numbers: Sequence[int], rows: Rows, frames: Frames
     ) -> Sequence[int]:
-        """The rows of a literal, of these numbers, to read next from a large filter. It may begin in `frames`."""
+        """Which rows of a literal to read next from a large filter, out of `numbers`. It may begin in `frames`."""
         sparsity = rows.get((layout, layout.rows))
         if sparsity is None:
             return (layout.rows,)
@@ -84,7 +84,7 @@ class Planner:
         return self._candidates(self._answerable_part(query), rows, records, within_line)
 
     def _answerable_part(self, query: Query | None) -> Query | None:
-        """The part of a query that filters can answer, alternatives only if all are; `None` if there is none."""
+        """The part of a query that filters can answer; None if there is none. Of alternatives, all must have one."""
         if isinstance(query, All | AnyOf):
             parts = tuple(part for part in map(self._answerable_part, query.queries) if part)
             if isinstance(query, All):
@@ -95,14 +95,14 @@ class Planner:
         return query  # also a query for frequencies: without rows of words it has no frames
 
     def _rows_of(self, leaf: Literal | FrequencyQuery) -> list[tuple[int, ...]]:
-        """The rows to read from each filter. Those of a literal are set for the frame in which it begins."""
+        """The rows to read from each filter. All rows of a literal have a 1 for each frame in which it begins."""
         refs = [layout.ref for layout in self.layouts]
         if isinstance(leaf, FrequencyQuery):
             return [word_rows(leaf.words, leaf.level, ref.bits) for ref in refs]
         return [rows_to_read(leaf.text, ref.bits, ref.overlap_bytes, ref.fold != TABLES) for ref in refs]
 
     def _candidates(self, query: Query | None, rows: Rows, records: Records | None, within_line: bool) -> Frames | None:
-        """As `candidates`, for a query that filters can answer; without `records`, the frames of the literals."""
+        """Like `candidates`, for an answerable query. Without `records`, the frames in which its literals may begin."""
         if query is None:
             return None
         if isinstance(query, FrequencyQuery):
@@ -152,7 +152,7 @@ class Planner:
         return is_known
 
     def _clipped(self, ref: FilterRef) -> Iterator[tuple[slice, int]]:
-        """The runs of a filter in these frames: a slice of the frames, counted from `first`, and the first column."""
+        """Yield the planner's part of each run of a filter: a slice of `Frames`, and the column of its first frame."""
         for run in ref.runs:
             start, stop = max(run.first_frame, self.first), min(run.stop_frame, self.stop)
             if start < stop:

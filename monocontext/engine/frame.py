@@ -33,8 +33,8 @@ class FrameText:
         self._character_checkpoints: array[int] | None = None
         self._newline_checkpoints: array[int] | None = None
         self.is_used = is_used  # whether a caller has looked at it since it was fetched
-        self.is_prefetched = False  # whether it was prefetched
-        self.was_awaited = True  # whether a caller waited for it
+        self.is_prefetched = False  # whether no caller waited for it when its request was sent
+        self.was_awaited = True  # whether a caller waited for it when it arrived
 
     @property
     def text(self) -> str:
@@ -93,7 +93,7 @@ class FrameText:
         return self.to_character(min(start + NEWLINES_EVERY, len(self.data)) - len(lines[-1]) - 1)
 
     def newlines_before(self, byte: int) -> int:
-        r"""The number of `\n` before a byte offset."""
+        r"""The number of `\n` before a byte offset. One count takes less time than to make the checkpoints."""
         checkpoints, i = self._newline_checkpoints, byte // NEWLINES_EVERY
         if checkpoints is None:
             return self.data.count(b"\n", 0, byte)

@@ -79,7 +79,7 @@ class _Node:
             "newlines": [entry.newlines for entry in entries],
             "pages": self.firsts[1:],
         }
-        """What the text has of each column up to the end of each entry."""
+        """How many characters, frames and so on the text has up to the end of each entry."""
         self.children: dict[int, _Node] = {}  # the entries of the open directories among these, by index
 
 
@@ -103,7 +103,7 @@ class PageTree:
         return position if isinstance(position, UnopenedDirectory) else position.node.firsts[position.entry_index]
 
     def page(self, number: int) -> tuple[PageRef, PageRef | None] | UnopenedDirectory:
-        """The entry of a page, and the entry before it."""
+        """The entry of a page, and the entry before it (None for the first page)."""
         position = self._find("pages", number)
         if isinstance(position, UnopenedDirectory):
             return position
@@ -149,7 +149,7 @@ class FrameTable:
             fetcher.cache.put(("page", tree.count - 1), self._last_page.page)
 
     def look_up_and_fetch(self, look_up: Callable[[GetLoaded], _T | Missing]) -> _T:
-        """Call `look_up`, and fetch what it lacks, until it has a result (1 GET an item, in parallel for each call)."""
+        """Call `look_up`, and fetch what it lacks, until it has a result (1 GET an item, those of a call at once)."""
         fetched: dict[Hashable, Any] = {}  # the cache may be too small for them
 
         def get_loaded(key: Hashable) -> Any:
@@ -218,11 +218,11 @@ class FrameTable:
         return page
 
     def prefetch_pages(self, numbers: Iterable[int], most_pages: int = 1 << 16) -> None:
-        """Fetch the index pages of frames by their numbers, at most `most_pages`, in one round trip (1 GET each)."""
+        """Fetch the index pages of the frames with these numbers, at most `most_pages`, at once (1 GET each)."""
         self._fetch_pages(list(dict.fromkeys(self._page_numbers(list(numbers))))[:most_pages])
 
     def frames_of_runs(self, runs: Runs, start: int, stop: int, reverse: bool) -> Iterator[Frame]:
-        """The frames of these runs with any of characters [start, stop), in order or backwards (1 GET a page)."""
+        """The frames in these runs that hold any of characters [start, stop), in order or backward (1 GET a page)."""
         numbers = [number for first, last in runs for number in range(first, last)]
         if reverse:
             numbers.reverse()
@@ -288,7 +288,7 @@ class FrameTable:
             return self._fetcher.cache.get(key)
 
     def is_in_memory(self, start: int, stop: int) -> bool:
-        """Whether the frames of characters [start, stop) and their index pages are in memory. Counts no use of them."""
+        """Whether the frames of characters [start, stop) and their index pages are in memory. This counts as no use."""
         cache, last = self._fetcher.cache, self._last_page
         with LOCK:
             while start < stop and not self._fetcher.is_closed:

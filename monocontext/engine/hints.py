@@ -7,7 +7,7 @@
 
 Each line is parsed by itself as soon as it ends. Nothing is run: an expression is evaluated only if it consists of
 literals, `len(context)`, and names that were set to such values. The reads in a loop are computed for its first rounds
-and its last one: if these are evenly spaced, so are the others. Prose that parses as code only costs bytes.
+and its last one: if these are evenly spaced, so are the others. Prose that parses as code only costs needless reads.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class _Text:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """The names that lines see: those of a reply, or those of a loop in some of its rounds."""
+    """The names that a block of lines knows: those of a reply, or those of a loop in some of its rounds."""
 
     indent: int  # the indentation of the line that begins the loop; -1 outside of loops
     rounds: list[_Names]
@@ -102,7 +102,7 @@ class _Scope:
 
 
 class CodeHints:
-    """Predicts the reads of code about one text, its variable `context`. Never raises. Not thread-safe."""
+    """Predicts what code reads of one text, which is its variable `context`. Never raises. Not thread-safe."""
 
     def __init__(self, characters: int) -> None:
         """`characters`: the length of the text."""
@@ -118,7 +118,7 @@ class CodeHints:
         self._seen: set[Hint] = set()
 
     def feed(self, delta: str) -> list[Hint]:
-        """Take the next piece of a reply. Returns the hints of the lines that it completes, each hint once a reply."""
+        """Take the next piece of a reply. Returns the hints of the lines that it completes, none twice in a reply."""
         *lines, rest = (self._rest + delta).split("\n")
         self._rest = rest[:_MOST_LINE_CHARACTERS]
         hints: list[Hint] = []
@@ -293,7 +293,7 @@ def _stored_in(node: ast.AST) -> set[str]:
 
 
 def _parse(source: str) -> ast.Module | None:
-    """The tree of an unindented line, with an empty body after the head of a block; None if it is no statement."""
+    """The tree of a line without its indentation, the head of a block with the body `pass`; None if it is no code."""
     source = re.sub(r"^\s*(?:el(?=if\b))?", "", source)  # `elif x:` becomes `if x:`
     if source.rstrip().endswith(":"):
         source += " pass"

@@ -57,7 +57,7 @@ class RootOptions(TypedDict, total=False):
 
 
 class OpenOptions(TextOptions, RootOptions, StoreOptions, total=False):
-    """All options of `Monocontext.open` but `unit`."""
+    """All options of `Monocontext.open` except `unit`."""
 
 
 class OriginalOptions(TextOptions, RootOptions, ReachOptions, total=False):
@@ -80,7 +80,7 @@ def check_prefetch(prefetch: str) -> None:
 
 
 class ContextHandle:
-    """The store and the options of an open context, by which this and other processes make its readers."""
+    """The store and the options of an open context, from which this process and others make its readers."""
 
     def __init__(
         self,
@@ -117,9 +117,9 @@ class ContextHandle:
         return self.reader_of(root.manifest, Stats(gets=root.gets, bytes_fetched=root.read_bytes, wait_seconds=waited))
 
     def newer(self, reader: Reader) -> Reader:
-        """The reader itself, or one of the newest generation (1 GET, and 1 for each generation in between).
+        """The same reader if it reads the newest generation, else a new one (1 GET, and 1 for each later generation).
 
-        Counts continue; the cache starts empty, since frames are numbered by generation.
+        A new reader continues the counts. Its cache starts empty, since each generation numbers frames anew.
         """
         newest = read_newest_after(self.store, reader.manifest)
         reader.stats.gets += 1 + newest.generation - reader.manifest.generation
@@ -178,11 +178,11 @@ class ContextHandle:
         return self.disk.reader(store, f"{self.store_options.get('endpoint') or ''} {url}", is_own=is_own)
 
     def handle(self) -> tuple[str, dict[str, Any]]:
-        """A URL and options that open this context in another process, with its credentials. Raises `NotPicklable`."""
+        """A URL and options for another process, which opens this context by its own credentials, or `NotPicklable`."""
         if self.store.url.startswith("memory:"):
             raise NotPicklable(f"{self.store.url} is in the memory of this process: store it in a directory or on S3")
         if "client" in self.store_options:
-            raise NotPicklable(f"{self.store.url} was opened with client=, which cannot be pickled: leave client= out")
+            raise NotPicklable(f"{self.store.url} was opened with client=, which cannot be pickled: open it without")
         options: dict[str, Any] = {"cache_bytes": self.cache_bytes, "allow": self.allow, "prefetch": self.prefetch}
         if self.disk is not None:
             options |= {"cache_dir": self.disk.folder, "cache_dir_bytes": self.disk.capacity_bytes}

@@ -14,7 +14,7 @@ KEPT_MARKS = 1_000  # older marks are forgotten
 
 
 class ReadLog:
-    """Records the ranges of characters that were read. `since` makes a mark, and returns those since an earlier one."""
+    """Records the ranges of characters that were read. `since` returns those after a mark, and makes a new mark."""
 
     _most = MOST_RANGES
 
@@ -37,8 +37,8 @@ class ReadLog:
                 self._since_mark = merge(ranges, self._most // 2)
 
     def since(self, mark: int | None) -> tuple[int, list[tuple[int, int]]]:
-        """Make a mark. Returns it, and the ranges read since `mark`, an earlier one, sorted and merged: none if it is
-        None. For a mark that is no longer kept, these are the ranges since the oldest one that is.
+        """Make a mark. Returns it, and the ranges that were read since the earlier `mark`, sorted and merged: no ranges
+        if `mark` is None; the ranges since the oldest mark that is kept if `mark` is forgotten.
         """
         with self._lock:
             self._before_marks.append(merge(self._since_mark, self._most))
@@ -61,7 +61,7 @@ class PieceLog(ReadLog):
 
 
 def merge(ranges: Iterable[tuple[int, int]], most: int) -> list[tuple[int, int]]:
-    """At most `most` sorted ranges that cover these: touching ones are merged, and near ones if too many are left."""
+    """At most `most` sorted ranges that cover these. Those that touch are merged; if too many remain, near ones too."""
     gap = 0
     while True:
         merged: list[tuple[int, int]] = []

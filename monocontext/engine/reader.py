@@ -272,12 +272,12 @@ class Reader:
     # -- search ----------------------------------------------------------------------------------------------------
 
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
-        """The frames in which a match that starts in [start, stop) may begin; None if it may begin in any frame, or if
+        """The frames in which a match may begin that starts in [start, stop); None if it may begin in all frames, or if
         reading all of them is cheaper than asking the filters.
 
         `within_line`: neither a match nor its look-around crosses a newline. GETs: one for each row of each filter (up
-        to 16 a literal and 16 GiB of text) in 1 to 3 waves; for literals that may occur far after the beginning of a
-        match also the index pages around them. Answers are remembered; no filter is read if all the text is in memory.
+        to 16 a literal and 16 GiB of text) in 1 to 3 waves; also the index pages around literals that may occur far
+        after the beginning of a match. Answers are kept in the cache. None is fetched if all the text is in memory.
         """
         narrowed = self.narrow(query, start, stop, within_line) if start < stop else None
         if narrowed is None or narrowed.runs is None:
@@ -298,7 +298,7 @@ class Reader:
         return None if runs is None else self._make_candidates(runs, start, stop, result.frames)
 
     def _make_candidates(self, runs: Runs, start: int, stop: int, frames: int) -> Candidates:
-        """The candidates that a search for characters [start, stop) has in so many frames; statistics count it."""
+        """The candidates `runs` of a search in characters [start, stop), which are in `frames` frames. Counts it."""
         search = self.stats.search
         result = Candidates(runs, start, stop, self.frame, self.record_hit, search)
         with LOCK:
@@ -308,7 +308,7 @@ class Reader:
         return result
 
     def narrow(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Narrowing:
-        """The frames that filters leave for matches that begin in [start, stop), not empty (GETs: see `candidates`)."""
+        """The frames that filters leave for matches that start in [start, stop), not empty (GETs: see `candidates`)."""
         if self.manifest.text:
             return Narrowing(frames=0, runs=None, reason="all of the text came with the root")
         if self.is_one_wave(start, stop):
@@ -316,14 +316,14 @@ class Reader:
         return self._look_up_filters(FilterSearch(query, start, stop, within_line, needs_text=True))
 
     def _look_up_filters(self, search: FilterSearch) -> Narrowing:
-        """The frames that filters leave for a search. What the filters need is fetched."""
+        """The frames that filters leave for a search. Fetches the rows and index pages that this needs."""
         return self.table.look_up_and_fetch(
             lambda get_loaded: self._filters.narrow(search, get_loaded, records=self.table)
         )
 
     def filter_borders(self, start: int, stop: int) -> list[int]:
-        """The characters between `start` and `stop` at which other search filters begin to apply: one for each 1 TB of
-        a text with directories of filters, none in other texts (3 waves of 2 GETs)."""
+        """The characters between `start` and `stop` at which other search filters begin to apply: one per TB of a text
+        with directories of filters, none in other texts (3 waves of 2 GETs)."""
         if stop <= start or not self.manifest.filter_directories:
             return []
         within = self.table.look_up_and_fetch(lambda get_loaded: self.table.range_in_memory(start, stop, get_loaded))
@@ -423,7 +423,7 @@ def _stream_frames(
 
 
 def _next_batch(frames: Iterator[Frame], room_bytes: int, eager: bool) -> list[_AheadFrame]:
-    """The next frames to request, until the room is full."""
+    """The next frames to request, until they take `room_bytes` of memory or more."""
     batch: list[_AheadFrame] = []
     while room_bytes > 0 and (frame := next(frames, None)) is not None:
         is_in_place = eager and frame.codec == "raw"  # its stored form is its text

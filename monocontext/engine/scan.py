@@ -25,11 +25,11 @@ def find(hay: Any, needle: Any, start: int = 0, stop: int = sys.maxsize) -> int:
     offset: int = hay.find(needle, start, min(start + NEAR + len(needle), stop))
     if offset >= 0:
         return offset
-    is_ascii = type(hay) is str and hay.isascii() and needle.isascii()  # so memory has a byte a character
+    is_ascii = type(hay) is str and hay.isascii() and needle.isascii()  # so each character is one byte in memory
     search = _c_search() if needle and (is_ascii or type(hay) is bytes) else None
     if search is None:
         return int(hay.find(needle, start + NEAR, stop))
-    first = hay.find(needle[:1], start + NEAR, stop)
+    first = hay.find(needle[:1], start + NEAR, stop)  # by `memchr`
     return search(hay, needle, first, stop) if first >= 0 else -1
 
 

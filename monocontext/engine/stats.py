@@ -68,7 +68,7 @@ class Stats:
     bytes_fetched: int = 0
     """Stored bytes of those requests: root, index pages, filter blocks, frames, and gaps read over."""
     bytes_used: int = 0
-    """Stored bytes of the fetched frames that a caller then looked at, counted once a fetch, in whole frames."""
+    """Stored bytes of the fetched frames that a caller then looked at: whole frames, once for each fetch."""
     throttled: int = 0
     """The number of answers that asked for fewer requests, such as 503 SlowDown; each request was sent again."""
     disk_hits: int = 0  # requests that files of an earlier read answered (`cache_dir`); not part of `gets`
@@ -78,7 +78,7 @@ class Stats:
     misses: int = 0
     wait_seconds: float = 0.0  # time that callers waited for storage, summed over threads
     credentials_source: str = ""
-    """Where the credentials for S3 come from; for botocore, also why it was asked."""
+    """Where the credentials for S3 come from; if from botocore, also why botocore was asked."""
     prefetch: PrefetchStats = field(default_factory=PrefetchStats)
     search: SearchStats = field(default_factory=SearchStats)
     real: RealStats = field(default_factory=RealStats)

@@ -57,7 +57,7 @@ class TextInRoot:
 
 
 def _copied_runs(root: Manifest) -> list[CopiedRun]:
-    """The runs of the only index page of a small text, and where their copies begin: they lie end to end."""
+    """The runs of the only index page of a small text, and where their copies begin. The copies lie end to end."""
     assert root.last_page is not None  # by `Manifest.check`
     page = Page(root.last_page, root.pages[-1], None)
     results: list[CopiedRun] = []

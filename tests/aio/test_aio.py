@@ -318,7 +318,7 @@ def test_what_needs_no_waiting_stays(server: S3StandIn) -> None:
             assert "AsyncMonocontext" in repr(context)
             lines = context.lines
             for operation in (lambda: "x" in lines, lambda: list(lines), lambda: [*lines], lambda: reversed(lines)):
-                with pytest.raises(TypeError, match="async for line in lines"):
+                with pytest.raises(TypeError, match="`async for` over lines"):
                     operation()
             with pytest.raises(TypeError, match=r"await lines\.count\(\)"):
                 bool(lines)

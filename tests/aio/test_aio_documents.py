@@ -122,7 +122,7 @@ def test_what_is_no_shape_is_refused(store: Any) -> None:
     ("use", "instead"),
     [
         (lambda found: "a" in found, "documents.contains"),
-        (list, "async for name in documents"),
+        (list, "`async for` over documents"),
         (len, "documents.count"),
         (bool, "documents.count"),
     ],

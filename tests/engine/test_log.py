@@ -72,7 +72,7 @@ def test_a_store_that_asks_for_less(caplog: pytest.LogCaptureFixture) -> None:
     context = Monocontext.open(store, workers=SimulatedWorkers(lambda request: 1.0, max_running=8))
     assert context[:6000] == TEXT[:6000]
     told = lines(caplog)
-    assert [line.partition(" asks for fewer requests: ")[2] for line in told] == ["4 at once now", "2 at once now"]
+    assert [line.rpartition(" asks for fewer requests: now at most ")[2] for line in told] == ["4 at once", "2 at once"]
     assert all(line.startswith("WARNING ") for line in told)
 
 

@@ -34,7 +34,7 @@ class CachedBytes:
 
 
 class Cache:
-    """Byte-bounded cache of index pages and frames, kept as UTF-8: one emoji makes a `str` four bytes a character."""
+    """Index pages and frames, bounded in bytes. Text is UTF-8: one emoji makes each character of a `str` four bytes."""
 
     def __init__(self, capacity_bytes: int):
         self.capacity_bytes = capacity_bytes
@@ -78,7 +78,7 @@ class Cache:
         return sum([entry.size_bytes for entry in self._expected.values()])
 
     def mark_expected(self, key: Hashable) -> bool:
-        """Keep a used entry as long as a prefetched one, since it is needed again. Returns whether there was one."""
+        """Keep a used entry as long as a prefetched one, since it is needed again. Returns whether it was there."""
         entry = self._used.get(key)
         if entry is not None:
             self._expected[key] = entry

@@ -50,7 +50,7 @@ FindForeign = Callable[[str], tuple[RangeReader, str]]
 
 
 class _QueueEntry(NamedTuple):
-    """A request in the queue, which is a heap of entries. Obsolete once the request has started or nobody wants it."""
+    """An entry of the queue, which is a heap. It is obsolete once its request has started or nobody wants that."""
 
     priority: int
     arrival: int
@@ -71,7 +71,7 @@ class Fetcher:
         stats: Stats | None,
         round_trip_seconds: float | None,
     ):
-        """`find_foreign`: finds the objects outside `store`. `round_trip_seconds`: as of a `Link`."""
+        """`find_foreign`: finds the objects outside `store`. `round_trip_seconds`: see `Link`."""
         self.url = url
         self.stats = stats or Stats()
         self.cache = Cache(cache_bytes)
@@ -107,7 +107,7 @@ class Fetcher:
     def fetch_all(self, items: Sequence[FetchItem]) -> list[Any]:
         """The values of all items, fetched in parallel (at most 1 GET each; one for several that are close together).
 
-        Raises what the store does, `DamagedData` and `ContextChanged`.
+        Raises the errors of the store, `DamagedData` and `ContextChanged`.
         """
         return [
             self.wait(item, result) if isinstance(result, FetchRequest) else result
@@ -131,7 +131,7 @@ class Fetcher:
         return results
 
     def wait(self, item: FetchItem, request: FetchRequest) -> Any:
-        """Wait for a request, and return its value of an item. Raises the error of the request."""
+        """Wait for a request, and return its value for an item. Raises the error of the request."""
         began = self.workers.now()
         while not request.is_done:
             if request.pid != os.getpid():  # this is the child of a fork, and threads of the parent carry it out
@@ -213,7 +213,7 @@ class Fetcher:
         return ContextClosed(f"{self.url or 'this context'} is closed")
 
     def _enqueue(self, request: FetchRequest, *, starts_worker: bool) -> None:
-        """Put a request into the queue unless it has started, also if an entry with another priority is there."""
+        """Put a request into the queue unless it has started, even if it has an entry with another priority."""
         if not request.is_started and not request.is_done:
             heapq.heappush(self._queue, _QueueEntry(request.priority, next(self._arrivals), ref(request)))
             if starts_worker:
@@ -334,7 +334,7 @@ class Fetcher:
         return values
 
     def _note_answer(self, request: FetchRequest, blob: Blob) -> None:
-        """Count an answer of the store, measure the link, and adapt the number of requests at once."""
+        """Count an answer of the store, measure the link, and adapt how many requests may run at once."""
         stats, size_bytes, now = self.stats, len(blob.data), self.workers.now()
         with LOCK:
             if blob.in_root:  # counted with the root
@@ -355,13 +355,13 @@ class Fetcher:
                 stats.search.filter_bytes += size_bytes
 
     def _note_refusals(self, refusals: int, request: FetchRequest) -> None:
-        """Adapt the number of requests at once to an answer that came after `refusals` refusals, perhaps none."""
+        """Adapt how many requests may run at once to an answer that came after `refusals` refusals, perhaps none."""
         self.stats.throttled += refusals
         now = self.workers.now()
         if not refusals:
             self._limit.note_answer(now)
         elif self._limit.note_refusal(request.sent_at, now, len(self._running)):
-            log.note(log.WARNING, "%s asks for fewer requests: %d at once now", self.url, self._limit.current)
+            log.note(log.WARNING, "%s asks for fewer requests: now at most %d at once", self.url, self._limit.current)
 
 
 def wave_bytes(link: Link) -> int:

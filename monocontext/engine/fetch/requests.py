@@ -17,7 +17,7 @@ GAP_BYTES = 128 << 10
 """Read over a gap of up to this size rather than send two requests: a request costs 0.11 ms of the client's CPU, as
 much as it takes to receive 800 KiB. The gap delays the data after it by 1.5 ms at 90 MB/s."""
 GAP_FACTORS = (1, 2, 4, 8)  # tried in turn until no more requests are needed than may run at once (decisions/006)
-FILTER_GAP_BYTES = 4 << 10  # the same for blocks of a filter, which are small and far apart
+FILTER_GAP_BYTES = 4 << 10  # as `GAP_BYTES`, for blocks of a filter, which are small and far apart
 PART_BYTES = 1 << 20  # the least size of the requests for a large read: takes 11 ms at the 90 MB/s of one connection
 MAX_PART_BYTES = 8 << 20  # takes 90 ms at that rate: three times the latency near the store
 FAN_OUT = 16  # requests into which a large read is split
@@ -76,7 +76,7 @@ class Arrival:
         self._arrived.release()
 
     def wait(self, seconds: float) -> bool:
-        """Wait until it has arrived, at most `seconds`; returns whether it has."""
+        """Wait for the event, at most `seconds`. Returns whether it has happened."""
         if not self.is_done and self._arrived.acquire(timeout=seconds):
             self._arrived.release()  # if an interrupt skips this, other waiting threads look again by themselves
         return self.is_done
@@ -102,7 +102,7 @@ class FetchRequest(Arrival):
         self.stored_bytes = stop - start
         is_in_place = len(items) == 1 and items[0].is_raw  # the body is checked and kept where it was received
         self.memory_bytes = self.stored_bytes + (0 if is_in_place else sum([item.decoded_bytes for item in items]))
-        """An upper bound of the memory that it takes while it runs: the body and its decoded values."""
+        """The most memory that the request takes while it runs: for its body and the decoded values."""
         self.priority = Priority.DEMAND
         self.was_speculative = False  # whether no caller waited for it when it was sent
         self.is_started = False

@@ -93,8 +93,8 @@ class Threads:
         self._starting: deque[float] = deque()  # for each thread that has not begun yet, when it was started
 
     def run(self, job: Callable[[], None]) -> None:
-        """Run a job in a thread, or in the calling one if the system has no more threads. Raises `ContextClosed` while
-        the interpreter ends, when the `__del__` of a remaining object may call this."""
+        """Run a job in a thread of the pool; if the system refuses to start its first thread, in the calling thread.
+        Raises `ContextClosed` while the interpreter ends, when the `__del__` of a remaining object may call this."""
         if sys.is_finalizing():
             raise ContextClosed("the interpreter is ending, so no thread can read: end all reads before that")
         now = time.monotonic()
@@ -118,7 +118,7 @@ class Threads:
                     self._run_one()
 
     def _run_one(self) -> bool:
-        """Run the next job; returns whether there was one."""
+        """Run the next job. Returns whether there was one."""
         with LOCK:
             if not self._jobs:
                 return False
@@ -163,7 +163,7 @@ def run_in_thread(job: Callable[[], None]) -> None:
 
 
 def run_in_decoder(work: Callable[[], _T]) -> _T:
-    """Run work that allocates text in the one thread for that, and return its result.
+    """Run work that allocates text in the only thread that does so. Returns its result or raises its error.
 
     Each thread has a heap of its own, where large texts leave gaps: a pass over 315 MB with a cache of 64 MiB takes 358
     MB of memory if many threads decode, 150 MB if one does.

@@ -42,8 +42,8 @@ CANDIDATES_BYTES = 8 << 20  # the most text of a search's candidates that is fet
 FIRST_MATCH_BYTES = 512 << 10  # the same for a search for one match: two usual frames, since the first may have none
 
 Route = Generator[Frame | Missing, None, None]
-"""Yields the frames that expected reads need, in order. Where items are missing, it yields them, and goes on once they
-have arrived, or ends. It fetches nothing itself."""
+"""Yields the frames that expected reads need, in order. Where items are missing, it yields these, and continues once
+they have arrived; if they have not, it ends. It fetches nothing itself."""
 
 
 @dataclass(slots=True, eq=False)
@@ -58,12 +58,12 @@ class Plan:
 
 
 class ReadAhead:
-    """The read-ahead of one reader. Its owner holds `workers.LOCK` during each call, and while it walks a route."""
+    """The read-ahead of one reader. The caller holds `workers.LOCK`, also while it walks a route."""
 
     def __init__(
         self, prefetch: Prefetch, table: FrameTable, filters: Callable[[], FilterLookup], fetcher: Fetcher
     ) -> None:
-        """`prefetch`: "off" if nothing can be read ahead. `filters`: returns the search filters of the text."""
+        """`prefetch`: which reads are fetched ahead. `filters`: returns the search filters of the text."""
         self._table, self._filters = table, filters
         self.is_off = prefetch == "off"
         self.follows_code = prefetch in ("all", "code")
@@ -88,7 +88,7 @@ class ReadAhead:
     # -- events ----------------------------------------------------------------------------------------------------
 
     def begin_thinking(self) -> None:
-        """Prefetch around the last hits while a model is at work. Calls may overlap; each has its `end_thinking`."""
+        """Prefetch around the last hits while a model is at work. Calls may overlap; each needs an `end_thinking`."""
         self.calls += 1
         if self.calls > 1 or not self.follows_reads:
             return
@@ -97,7 +97,7 @@ class ReadAhead:
         self.walk()
 
     def end_thinking(self) -> bool:
-        """Drop guesses that have not started: the model's code runs next. Returns whether no model call is left."""
+        """Drop guesses that have not started: the model's code runs next. Returns whether no call is left."""
         self.calls = max(self.calls - 1, 0)
         if not self.calls:
             self._drop(guesses=True)
@@ -147,7 +147,7 @@ class ReadAhead:
     # -- routes --------------------------------------------------------------------------------------------------------
 
     def numbered(self, numbers: Iterable[int]) -> Route:
-        """Frames by number."""
+        """The frames with these numbers."""
         for number in numbers:
             page = yield from self._page("frames", number)
             if page is None:
@@ -187,8 +187,8 @@ class ReadAhead:
                 number = max(number, (start - frame_start) // -step + 1)  # the first that begins before the frame
 
     def search(self, search: FilterSearch, *, backward: bool, reach: Reach) -> Route:
-        """The first frames that a search reads: the candidates of filters, or without filters the text from its start
-        on. `reach`: the matches that it looks for (`hints.Reach`)."""
+        """The first frames that a search reads: the candidates of filters; without filters, the searched text in the
+        order of the search. `reach`: the matches that it looks for (see `hints.Reach`)."""
         narrowed = yield from self._narrow(search)
         if narrowed is None:
             return

@@ -1,4 +1,4 @@
-"""Read a text in a worker, and request the frames that are not cached from the host."""
+"""Read a text in a worker, which asks its host for the frames that it has not cached."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from monocontext.records import replace
 _CACHE_BYTES = 64 << 20  # memory for frames in the worker; the host has the main cache
 _FIRST_BATCH_BYTES = 256 << 10  # the text of the first request of a pass, which may stop early; each next one doubles
 _SMALL_READ_CHARACTERS = 64 << 10
-"""The first read in a neighbourhood requests only its characters, up to this many; the next one requests its frame."""
+"""The first read in a neighbourhood requests only its characters, if they are at most this many; the next, a frame."""
 _NEIGHBOURHOOD_CHARACTERS = 1 << 18  # the text is divided into neighbourhoods of so many characters
 _MOST_NEIGHBOURHOODS = 4096  # the most neighbourhoods that are remembered as read
 _MOST_CACHED_CANDIDATES = 4096  # the most candidates that are looked for in the cache
@@ -139,7 +139,7 @@ class ServedReader:
     def _request_frames(
         self, start: int, stop: int, runs: Runs | None, *, reverse: bool, eager: bool, is_search: bool
     ) -> Iterator[FrameText]:
-        """The frames that hold characters [start, stop), in growing batches from the host; of these runs if any."""
+        """The frames that hold characters [start, stop), in growing batches; only those in `runs` unless it is None."""
         size_bytes, kept_bytes = wire.MAX_BATCH_BYTES if eager else _FIRST_BATCH_BYTES, 0
         while start < stop:
             header, body = self._ask(
@@ -163,15 +163,15 @@ class ServedReader:
     # -- search ----------------------------------------------------------------------------------------------------
 
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
-        """The frames in which a match that starts in [start, stop) may begin; None if it may begin in any."""
+        """The frames in which a match may begin that starts in [start, stop); None if it may begin in all."""
         return self._narrow("candidates", start, stop, query, within_line=within_line)
 
     def frames_holding(self, query: Query, start: int, stop: int) -> Candidates | None:
-        """Like `candidates`, also if most frames are candidates; None if no filter can tell."""
+        """Like `candidates`, but also if most frames are candidates; None if no filter can tell."""
         return self._narrow("holding", start, stop, query)
 
     def frames_without(self, flag: int, start: int, stop: int) -> Candidates | None:
-        """The frames of characters [start, stop) that lack a flag; None if they are many."""
+        """The frames of characters [start, stop) that lack a flag; None if they are many (see `FrameTable`)."""
         if stop <= start:
             return Candidates([], start, stop, self.frame, self.locate, SearchStats())
         return self._ask_candidates("lacking", start, stop, flag=flag)

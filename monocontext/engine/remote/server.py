@@ -1,8 +1,8 @@
 """Answer, in the host, a worker's requests for one text and no other.
 
-The worker is not trusted. It may read the whole stored text, even if it was given only a part or a derived text, with
-its search filters, names of documents and statistics. Requests are bounded, and each field is checked. No request asks
-for keys, addresses or other objects.
+The worker is not trusted. It may read the whole stored text, even if its own text is only a part of it or derived from
+it, and the search filters, the names of documents and the statistics. Requests are bounded, and each field is checked.
+No request can ask for keys, addresses or other objects.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class ReaderServer:
     # -- the verbs -------------------------------------------------------------------------------------------------
 
     def _open(self, fields: dict[str, Any]) -> bytes:
-        """What the worker has to know about the text: its size, and which of its characters the worker's text has."""
+        """What the worker has to know: the size of the text, and which of its characters are the worker's own text."""
         reader = self._reader
         return wire.encode_answer(
             {
@@ -231,7 +231,7 @@ def _batch(texts: list[FrameText]) -> bytes:
 
 
 def _runs(candidates: Candidates | None) -> bytes:
-    """The answer to a request for candidates; None if a match may begin in any frame."""
+    """The answer to a request for candidates, which are None if a match may begin in all frames."""
     if candidates is None:
         return wire.encode_answer({"is_narrowed": False})
     ends = array("Q", (number for run in candidates.runs for number in run))

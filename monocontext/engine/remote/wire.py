@@ -19,7 +19,7 @@ from monocontext.format.refs import DocumentPageRef
 
 MAX_REQUEST_BYTES = 1 << 20  # enough for a search for many literals, or for some thirty thousand runs of candidates
 MAX_BATCH_BYTES = 4 << 20  # the most text in one answer: a larger one is no faster, and delays other threads
-MAX_LITERAL = 4096  # characters of a literal; a longer one is cut, since a frame without its beginning does not hold it
+MAX_LITERAL = 4096  # characters of a literal; of a longer one the beginning is sent, which each of its frames also has
 _MAX_DEPTH = 30  # the deepest nesting of queries
 _MAX_SHOWN = 50  # characters of a wrong value in a message
 
@@ -29,7 +29,7 @@ class BadRequest(ValueError):
 
 
 def encode_request(verb: str, **fields: Any) -> bytes:
-    """The bytes of a request: its verb and fields that are JSON."""
+    """The bytes of a request: a verb, and fields whose values can be JSON."""
     return json.dumps({"verb": verb, **fields}, separators=(",", ":")).encode()
 
 
@@ -110,12 +110,12 @@ def frame_of(row: Sequence[int]) -> Frame:
 
 
 def page_row(ref: DocumentPageRef) -> list[int]:
-    """The row of the entry of a page of documents, without its key in storage."""
+    """The row of a `DocumentPageRef`, without its key in storage."""
     return list(astuple(ref)[1:])
 
 
 def page_of(row: Sequence[int]) -> DocumentPageRef:
-    """The entry of a `page_row`. Its key is a placeholder."""
+    """The `DocumentPageRef` of a `page_row`. Its key is a placeholder."""
     return DocumentPageRef("the host's page", *row)
 
 
@@ -147,4 +147,4 @@ def query_of(row: Any, depth: int = 0) -> Query:
             return All(tuple(query_of(row, depth + 1) for row in rows))
         case ["any", [_, *_] as rows] if depth < _MAX_DEPTH:
             return AnyOf(tuple(query_of(row, depth + 1) for row in rows))
-    raise BadRequest(f"expected a query, found {_shown(row)}")
+    raise BadRequest(f"expected a query (literal, often, all or any), found {_shown(row)}")
