@@ -42,7 +42,7 @@ class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
         super().__init__(**options)
         if not fo:
             raise ValueError(
-                "the URL of the text is missing: expected monocontext://text::s3://bucket/prefix, or fo='s3://...'"
+                "the URL of the text is missing: pass monocontext://text::s3://bucket/prefix, or fo='s3://bucket/...'"
             )
         url = f"{target_protocol}://{fo.lstrip('/')}" if target_protocol not in (None, "file", "local") else fo
         arguments: Any = target_options or {}

@@ -33,10 +33,10 @@ _MANIFEST = "/manifest.json"
 class Served:
     """The texts of a server. Safe for use by many threads.
 
-    - `contexts`: URLs by name. A URL without a context is a folder: `name/below` is a context in it
+    - `contexts`: URLs by name. A URL without a context is a folder, in which `name/below` is a context
     - `sessions`: the sessions of a project are the text `sessions/PROJECT`, one of them is `sessions/PROJECT/ID`
     - `memory`: its values are the text `memory`, one of them is `memory/KEY`
-    - `kept`: what agents keep is the text `kept`
+    - `kept`: the texts that agents keep are the text `kept`
     - `shell`: offer a shell over all texts but the memory
     - `allow`, `store_options`: options of `Monocontext.open` for all contexts; the latter only for those on S3
     """

@@ -1,7 +1,7 @@
 """Serve MCP over stdin and stdout until the client leaves.
 
-By itself, the SDK ignores a line that is no message, or has half a surrogate pair, which models do write: the client
-would wait for ever. And when stdin ends, it would wait for threads that still read or search.
+The SDK alone ignores a line that is no message, or that has half a surrogate pair, which models do write: the client
+would wait for ever. And when stdin ends, the SDK would wait for threads that still read or search.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def is_request(line: bytes) -> bool:
 
 
 def refusal_of(line: bytes) -> types.JSONRPCError | None:
-    """The error reply that is due for a line which the SDK would drop or change; None for any other line."""
+    """The error reply to a line that the SDK would drop or change; None for any other line."""
     if not line.strip():
         return None
     try:

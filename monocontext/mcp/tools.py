@@ -1,4 +1,4 @@
-"""Define the tools of the server as plain methods. Needs no SDK.
+"""Define the tools of the server as plain methods, without the SDK.
 
 Annotations are real objects here, not strings: the SDK reads them from functions that it wraps.
 """
@@ -80,7 +80,7 @@ class Tools:
     def context_list(self, after: str = "") -> ToolReply[Listed]:
         """List the texts that can be read here, one name a line. Folders, sessions and the memory are texts too.
 
-        after: a name; only those after it, to go on with a list that was cut.
+        after: a name; list only the names after it, to continue a list that was cut.
         """
         names = list(self._served.names())
         following = names[_index_after(names, after) :]
@@ -149,8 +149,8 @@ class Tools:
         """List the sessions of a project, one a line: id, agent, time, turns, title. Without a project, the projects.
 
         since, until: only sessions with a turn in that time, such as 2026-02-14 or 2026-02-14T10:00:00Z.
-        branch: only sessions that ended on this git branch. tool: only those that called it.
-        after: an id; only those after it, to go on with a list that was cut.
+        branch: only sessions that ended on this git branch. tool: only sessions that called this tool.
+        after: an id; list only the sessions after it, to continue a list that was cut.
         """
         sessions = self._sessions()
         if not project:
@@ -171,10 +171,10 @@ class Tools:
     ) -> ToolReply[Slice]:
         """Read a session, or a part of it: characters [start, stop) of its turns as text.
 
-        At most about 20,000 bytes at once: a longer part is cut, and its last line states the range to go on with.
+        Returns about 20,000 bytes at most: a longer part is cut, and its last line states the next range.
 
-        session: its id, or the beginning of it.
-        project: may be left out.
+        session: the id of the session, or its beginning.
+        project: optional.
         """
         archived, session_id = self._sessions().find(session, project or None)
         text = self._served.context(f"{SESSIONS_PREFIX}{archived.name}/{session_id}", fresh=start == 0)
@@ -193,8 +193,8 @@ class Tools:
 
         command: P <key> <value> [ttl seconds], G <key> [META], `L [start*] [META]`, D <key>, C (removes all),
         T A, SPEC.
-        key, value: instead of in the command, kept as they are, spaces too.
-        ttl: with P, seconds that it lives. if_absent: with P, only where there is no such key.
+        key, value: fields instead of words of the command, kept exactly, with spaces.
+        ttl: with P, the lifetime in seconds. if_absent: with P, only where there is no such key.
         if_match: with P, only over the version with this etag.
         """
         if self._served.memory is None:
@@ -210,10 +210,10 @@ class Tools:
 
     def upload_context(self, session_id: str | None = None, project_dir: str | None = None,
                        thread_id: str | None = None) -> ToolReply[Text]:  # fmt: skip
-        """Add a session of a coding agent on this machine to the shared sessions, secrets taken out.
+        """Add a session of a coding agent on this machine to the shared sessions, without its secrets.
 
-        session_id: its id, or the beginning; default: the latest. project_dir: only of this folder of
-        ~/.claude/projects. thread_id: the project that it is kept under; default: that of its repository.
+        session_id: the id of the session, or its beginning; default: the latest. project_dir: only sessions in this
+        folder of ~/.claude/projects. thread_id: the project to add it to; default: that of its repository.
         """
         store = self._sessions().store
         uploads = [upload_session(store, file, project=thread_id) for file in _session_files(session_id, project_dir)]
@@ -256,7 +256,7 @@ class Tools:
 
 
 def _index_after(names: list[str], after: str) -> int:
-    """The index after a name in a list; 0 without a name. Raises `NotFound` for one that is not in the list."""
+    """The index after a name in a list; 0 for an empty name. Raises `NotFound` if the list lacks the name."""
     if not after:
         return 0
     if after not in names:

@@ -107,12 +107,12 @@ def decode_header(data: bytes, name: str, object_bytes: int) -> EntryHeader | in
 
 
 def check_ttl(ttl: Any) -> float | None:
-    """A lifetime in seconds: None, or a number from 0 to ten years. Raises `InvalidEntry`."""
+    """`ttl`, if it is None or a number of seconds from 0 to ten years. Raises `InvalidEntry` otherwise."""
     if ttl is None:
         return None
     if isinstance(ttl, bool) or not isinstance(ttl, int | float):
         raise InvalidEntry(f"a TTL must be a number of seconds, not {ttl!r}")
-    if not 0 <= ttl <= MAX_TTL_SECONDS:  # NaN is neither
+    if not 0 <= ttl <= MAX_TTL_SECONDS:  # also true of NaN
         raise InvalidEntry(f"a TTL must be between 0 and {MAX_TTL_SECONDS:,} seconds, not {_describe_number(ttl)}")
     return int(ttl) if ttl == int(ttl) else ttl
 

@@ -31,7 +31,7 @@ class Entry:
     metadata: Mapping[str, str]
     """As given to `Memory.put`."""
     header: EntryHeader | None = field(default=None, repr=False, compare=False)
-    """The part of its object before the value, for `Memory.context`."""
+    """The part of the entry's object before its value, which `Memory.context` needs."""
 
     @property
     def added_utc(self) -> datetime:

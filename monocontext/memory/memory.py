@@ -31,7 +31,7 @@ from monocontext.stores.store_user import StoreUser
 from monocontext.text.assembled import DocumentStart, FramePiece, assemble, ends_line
 from monocontext.text.monocontext import Monocontext
 
-_NAME_BYTES = 1024  # the longest key of an object in S3, in bytes, including the prefix of the memory
+_NAME_BYTES = 1024  # the longest key of an object in S3, which includes the prefix of the memory
 
 
 class Memory(StoreUser):
@@ -97,7 +97,7 @@ class Memory(StoreUser):
         return etag
 
     def put_new(self, key: str, value: str, ttl: float | None = None) -> bool:
-        """Store a value if there is no such key. Returns whether it did (1 PUT): of many callers, one gets True."""
+        """Store a value if there is no such key. Returns whether it did (1 PUT): just one of many callers gets True."""
         try:
             self.put(key, value, ttl, create=True)
         except AlreadyExists:
@@ -298,7 +298,7 @@ class Memory(StoreUser):
         return AlreadyExists(f"the key {entry.key!r} exists already: replace it with if_match={entry.etag!r}")
 
     def _changed(self, entry: Entry, etag: str | None) -> AlreadyExists:
-        return AlreadyExists(f"{entry.key!r} has the ETag {entry.etag}, not {etag!r:.80}: read it again")
+        return AlreadyExists(f"the key {entry.key!r} has the ETag {entry.etag}, not {etag!r:.80}: read it again")
 
     def _missing_key(self, key: str) -> NotFound:
         return NotFound(f"no key {key!r} in {self.url}")

@@ -17,8 +17,8 @@ from monocontext.stores.parallel import at_once
 from monocontext.stores.protocol import ObjectInfo, Store, innermost
 
 MEMORY_REQUESTS = 16  # requests at once
-_MOST_TRIES = 100  # to read an entry that others keep replacing
-_MOST_HEADERS = 20_000  # that are remembered; they take some MB
+_MOST_TRIES = 100  # tries to read an entry that others keep replacing
+_MOST_HEADERS = 20_000  # headers that are remembered, which take some MB
 
 
 class Entries:

@@ -62,7 +62,7 @@ class MemoryTool:
     protocol_name = NAME
 
     def list_tools(self) -> list[dict[str, Any]]:
-        """The descriptions of all tools that a registry shows to models: a list of one."""
+        """The description of the tool, as a list of one, for a registry that shows it to models."""
         parameters = [
             {**field._asdict(), "required": field.name == "command", "default": None, "items": None, "properties": None}
             for field in _FIELDS

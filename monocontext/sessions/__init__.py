@@ -5,7 +5,7 @@
     context = open_project("s3://team/agents", "github.com-acme-api")     # a Monocontext over all sessions
     Sessions.open("s3://team/agents").project("github.com-acme-api").read_turn("84ede0c3-...", 12)
 
-Importing this package loads nothing else: hooks import it, and have a fraction of a second.
+Importing this package loads no other module, since hooks import it and must end within a fraction of a second.
 """
 
 from __future__ import annotations

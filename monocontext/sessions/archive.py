@@ -59,11 +59,11 @@ _Load = Callable[[str], _Session]  # loads the session with an id
 
 
 class ProjectText(Monocontext):
-    """A text of sessions, with functions that list, read and search these from a REPL."""
+    """A text of sessions, with functions for a REPL that list, read and search the sessions."""
 
     __slots__ = ("helpers",)
 
-    helpers: Mapping[str, Callable[..., object]]
+    helpers: Mapping[str, Callable[..., object]]  # see `Project.helpers`
 
     def repl_tools(self) -> Mapping[str, Callable[..., object]]:
         """The functions that list, read and search the sessions, by name, for a REPL in another process (no GET)."""
@@ -126,7 +126,7 @@ class Project:
     def sessions(
         self, since: Any = None, until: Any = None, *, branch: str | None = None, tool: str | None = None
     ) -> list[SessionInfo]:
-        """The description of each session, in the order in which they began (1 LIST, and 1 GET a session, 32 at once).
+        """The descriptions of sessions, in the order in which they began (1 LIST; 1 GET per session, 32 at once).
 
         `since` and `until`: only sessions with a turn in that time; see `context`. `branch`: only sessions that ended
         on that git branch. `tool`: only sessions that called a tool of that name.
@@ -154,12 +154,12 @@ class Project:
         """All sessions as one text, in the order in which they were added: for each a heading, then its turns.
 
         Each session is a document, named by its id, with `agent`, `title`, `started`, `ended`, `branch`, `cwd`,
-        `users`, `tools` and `turns` as metadata. The archive has the text; a caller who may write adds new sessions.
+        `users`, `tools` and `turns` as metadata. The archive stores the text, and a caller who may write updates it.
 
         `since` and `until`: only turns of that time; datetimes, seconds since 1970, or ISO 8601 (a date means the whole
         day). `sessions`: only the sessions with these ids. Cost: 1 LIST per 1,000 sessions, 2 GETs to open the text,
-        1 GET for each new session, and the requests of one `append`. With one of the three, the text is in memory, and
-        costs 1 GET for each session after the requests of `sessions()`. Raises `NotFound` if there is no session.
+        1 GET for each new session, and the requests of one `append`. With one of the three, the text is in memory:
+        1 GET per session, with `since` or `until` after the requests of `sessions`. Raises `NotFound` for no session.
         """
         span = span_of(since, until)
         versions = self.versions() if sessions is None else {}
@@ -183,7 +183,7 @@ class Project:
         return text
 
     def _stored_text(self, versions: Mapping[str, str], options: TextOptions) -> ProjectText:
-        """The text in the archive at `versions`; in memory if the caller may not write. Raises `NotFound` if empty."""
+        """The text in the archive, updated to `versions`; in memory if the caller may not write. Raises `NotFound`."""
         texts, is_updated = StoreWrapper(self.store, f"{session_info.TEXTS}/{self._part}/"), False
         for _ in range(_ATTEMPTS):
             text_versions: dict[str, Any] | None = None  # of the sessions in the text; None if there is no text
@@ -204,7 +204,7 @@ class Project:
                 continue  # another reader has just changed something: look again
             except AccessDenied:
                 return self._text_in_memory(_load_all(versions, self._load), options)
-        raise StoreFailure(f"{texts.url}: others added sessions during {_ATTEMPTS} attempts: try again")
+        raise StoreFailure(f"{texts.url}: other processes changed it during all {_ATTEMPTS} attempts: try again")
 
     def helpers(self) -> dict[str, Callable[..., object]]:
         """The functions that list, read and search sessions, by name, for code that a model writes."""
@@ -223,7 +223,7 @@ class Project:
         return [turn.n for turn in self._turns_or_none(session_id)]
 
     def read_turn(self, session_id: str, n: int) -> dict[str, Any]:
-        """A turn as `Turn.to_dict` returns it; only `error` if the turn is missing (same requests as `turns`)."""
+        """A turn as `Turn.to_dict` returns it; a dict with `error` if it is missing (same requests as `turns`)."""
         turn = next((turn for turn in self._turns_or_none(session_id) if turn.n == n), None)
         return turn.to_dict() if turn else {"error": f"Turn {n} not found in session {session_id}"}
 
@@ -239,7 +239,7 @@ class Project:
         return []
 
     def search(self, words: str, k: int = 10, *, max_seconds: float | None = None) -> Passages:
-        """The best passages of the `k` sessions that match `words` best, one each; `document` is the session's id.
+        """The best passage of each of the `k` sessions that match `words` best; `document` is the session's id.
 
         `words` are as in `Monocontext.search`; offsets and lines count in the text of `context()`. Costs the requests
         of both. Raises `NotFound` if the project has no session, `ValueError` if `words` has no word to look for.
@@ -263,7 +263,7 @@ class Project:
         return []
 
     def _load(self, session_id: str) -> _Session:
-        """A session with its turns; from memory if it has not changed."""
+        """A session with its turns: from memory if it has not changed (1 HEAD), else from the archive (1 GET)."""
         with self._lock:
             version, session = self._loaded.get(session_id, ("", None))
         with suppress(NotFound):
@@ -359,13 +359,13 @@ def _update(store: Store, before: Mapping[str, Any] | None, versions: Mapping[st
             with Monocontext.open(store) as text:
                 if not text.documents.keys().isdisjoint(gone):
                     raise
-            warnings.warn(str(error), stacklevel=2)  # what others are adding right now may hold it too
+            warnings.warn(str(error), stacklevel=2)  # only unnamed objects may still hold them
     if any(root.generation % _GC_GENERATIONS == 0 for root in roots):
         gc(store, older_than_seconds=3600.0)
 
 
 def _load_all(session_ids: Iterable[str], load: _Load) -> Iterator[_Session]:
-    """The sessions that can be loaded; warns of damaged ones."""
+    """Yield the sessions that can be loaded. Warns of damaged sessions, which are left out."""
     for session_id in session_ids:
         try:
             yield load(session_id)

@@ -1,6 +1,6 @@
 """Upload every session of a project that the archive lacks, in a process that a hook starts and does not wait for.
 
-It compares the agent's own files with the archive. For an archive and a project, one process runs and one may wait.
+It compares the agent's files with the archive. Per archive and project, at most one process runs and one more waits.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from monocontext.sessions.upload import Uploaded, project_of_session, upload_cha
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 
-_COOLDOWN_SECONDS = 60.0  # between two uploads of a session that goes on
-_RESTING_SECONDS = 3600.0  # a session whose file was not written for so long has ended, though no agent said so
+_COOLDOWN_SECONDS = 60.0  # the least time between two uploads of a running session
+_RESTING_SECONDS = 3600.0  # a session whose file has not changed for this long is taken to have ended
 _STORE_OPTIONS = ("endpoint", "region", "profile", "anonymous")
 
 
 def main() -> None:
-    """Run the job that the first argument describes in JSON."""
+    """Run the job that the first argument of the command line describes in JSON."""
     with suppress(AttributeError, OSError):
         os.nice(10)
     try:
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def upload_missing(job: dict[str, Any]) -> None:
-    """Upload what the archive lacks, a running session once a minute. Raises `StoreFailure` if the store is down."""
+    """Upload what the archive lacks, a running session once a minute at most. Raises `StoreFailure` if it is down."""
     folder = Path(home())
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     name = _name_of(job)

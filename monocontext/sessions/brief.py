@@ -17,7 +17,7 @@ from monocontext.stores import open_store
 
 HOOK_CHARACTERS = 9_000  # Claude Code puts an output of more than 10,000 characters, in UTF-16, into a file
 _MOST_BYTES = 1 << 20  # a larger brief is not printed
-_TIMEOUT_SECONDS = 3.0  # the longest wait for a store: the user cannot write a prompt meanwhile
+_TIMEOUT_SECONDS = 3.0  # the longest wait for a store, since the user cannot write a prompt meanwhile
 _CUT = "[cut here; the rest is in the bucket]"
 
 

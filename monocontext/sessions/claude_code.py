@@ -1,4 +1,4 @@
-"""Find the sessions of Claude Code and make turns from their records, including compacted and abandoned ones."""
+"""Find the sessions of Claude Code and make turns from their records, including turns that were abandoned."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LEFT_OUT = frozenset([  # records of the harness and of the screen, which make 
     "api-request-shape", "atis-latch", "cost-state", "rate_limit_event", "result", "stream_event", "tools-used",
 ])  # fmt: skip
 _TITLES = ("customTitle", "aiTitle", "summary")  # a record with one of these fields has nothing else
-TOOL_OUTPUT = "tool-output"  # type of our record of an output in its own file; the uuid ends in the file's name
+TOOL_OUTPUT = "tool-output"  # the type of a record that we make of a tool's output file, whose name ends its uuid
 _OUTPUT_FILE = re.compile(r"tool-results[/\\]+([\w.-]*\w)")
 _MOST_OUTPUT_BYTES = 32 << 20  # of a longer output only the beginning is kept
 _STUB_BYTES = 16 << 10  # a longer file is not a stub
@@ -80,7 +80,7 @@ class _ClaudeTurns(TurnMaker):
         return []
 
     def _queued_turns(self, record: Record) -> list[Turn]:
-        """The turn of a prompt that was queued while the agent worked, which an attachment and a record may repeat."""
+        """The turn of a prompt that was queued while the agent worked; a `queue-operation` may repeat it."""
         attachment = record.get("attachment")
         if isinstance(attachment, dict):
             queued = attachment if attachment.get("type") == "queued_command" else {}
@@ -178,7 +178,7 @@ class ClaudeCode(SessionReader):
         return next((f"{main_id}/subagents/{path.stem}" for main_id in main_ids), path.stem)
 
     def lines(self, path: Path) -> Iterator[RecordLine]:
-        """The records of a session's stubs and file. An output in its own file follows the record that names it."""
+        """Yield the records of a session's stubs and file. An output file follows the record that names it."""
         if path.parent.parent.name == "projects":  # the title may be in a stub, in another project
             for other in sorted(path.parent.parent.glob(f"*/{glob.escape(path.name)}")):
                 if other != path and _is_stub(other):
@@ -193,7 +193,7 @@ class ClaudeCode(SessionReader):
 
 
 def _is_stub(path: Path) -> bool:
-    """Whether a file has only settings, as does the file that stays behind when a session moves to another project."""
+    """Whether a file has only settings: it stays behind when a session moves to another project."""
     known = _LEFT_OUT | {"ai-title", "custom-title", "summary"}
     try:
         lines = list(read_lines(path)) if path.suffix == ".jsonl" and path.stat().st_size <= _STUB_BYTES else []
@@ -205,7 +205,7 @@ def _is_stub(path: Path) -> bool:
 
 
 def main_folder(path: Path) -> Path | None:
-    """The folder of the session that the file of a subagent belongs to; None for any other file."""
+    """The folder of the main session, for the file of a subagent; None for any other file."""
     return next((above.parent for above in path.parents if above.name == "subagents"), None)
 
 
@@ -220,7 +220,7 @@ def _outputs_in(record: Record) -> list[str]:
 
 
 def _read_output(path: Path, record: Record) -> Record | None:
-    """A record of the output in a file, which `record` names; None if the file cannot be read."""
+    """A record of the tool output in a file that `record` names; None if the file cannot be read."""
     try:
         with path.open("rb") as file:
             data = file.read(_MOST_OUTPUT_BYTES + 1)

@@ -18,14 +18,14 @@ from monocontext.sessions.reader import SessionFile, SessionReader, TurnMaker, a
 from monocontext.sessions.records import Record, object_in, read_lines, string_in
 from monocontext.sessions.turn import Turn, seconds_of
 
-_FOLDERS = ("sessions", "archived_sessions")  # below the agent's own
+_FOLDERS = ("sessions", "archived_sessions")  # of rollouts, in the folder of `home`
 _SET_UP = re.compile(r"\s*<(environment_context|user_instructions|permissions)\b|# AGENTS\.md")
 _NOTICE = re.compile(r"\s*<subagent_notification>\s*(\{.*\})\s*</subagent_notification>\s*", re.S)
 _CALLS = {  # the types of items that are calls of tools, each with the field that has the arguments
     "function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action",
     "web_search_call": "action", "tool_search_call": "arguments", "image_generation_call": "revised_prompt",
 }  # fmt: skip
-_COMPLETED = {  # the types of completed items that are calls of tools, each with the name it does not give
+_COMPLETED = {  # the types of completed items that are calls of tools, each with its tool, which it may not name
     "CommandExecution": "exec_command", "FileChange": "apply_patch", "McpToolCall": "mcp", "DynamicToolCall": "tool",
     "WebSearch": "web_search"}  # fmt: skip
 _MESSAGES = {"user_message": "user", "agent_message": "assistant", "UserMessage": "user", "AgentMessage": "assistant"}
@@ -36,9 +36,9 @@ LEFT_OUT = frozenset([  # types of items and records that make no turn: settings
     "security_risk_score"])  # fmt: skip
 _TWIN_SECONDS = 0.5  # the most time between two forms of a message
 _TWIN_RECORDS = 4  # the most records from one form of a message to the next, if they have no time
-_REPLAY_SECONDS = 1.0  # a record of a fork that is so much later than its parent's description is its own
+_REPLAY_SECONDS = 1.0  # a fork's record that is this much later than its parent's description is not a copy
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_HEAD_RECORDS = 8  # the description of a thread is among so many first records of its file, perhaps beside its parent's
+_HEAD_RECORDS = 8  # the first records of a file, which describe its thread; in a fork perhaps after its parent
 _MOST_LEVELS = 10  # levels of subagents of subagents
 
 
@@ -55,7 +55,7 @@ class _Message:
     text: str
     seconds: float | None  # its time, in seconds since 1970; None if the record has none
     record_number: int
-    forms: set[str]  # those that were read so far
+    forms: set[str]  # the forms that were read so far
 
 
 class _CodexTurns(TurnMaker):
@@ -63,7 +63,7 @@ class _CodexTurns(TurnMaker):
         super().__init__(session_id)
         self._thread = session_id.rpartition("/")[2]
         self._is_described = False  # a description of a session was read
-        self._is_replay = False  # the records are those of the parent, which a fork first copies
+        self._is_replay = False  # the records are copies of the parent's, with which a fork begins
         self._forked_at: float | None = None  # the time of the parent's description in a fork
         self._turns_before_prompts: list[int] = []  # the number of turns before each prompt that was not rolled back
         self._messages: deque[_Message] = deque(maxlen=64)  # the last ones: forms of a message are near each other
@@ -228,7 +228,7 @@ def _tools_found(tools: Any) -> str:
 
 
 def _notice_text(text: str) -> str:
-    """The result of a subagent, in the JSON by which Codex reports it to the parent agent."""
+    """The result of a subagent as text, from the JSON in which Codex reports it to the parent agent."""
     try:
         outcome = json.loads(text)
     except ValueError:
@@ -256,7 +256,7 @@ class Codex(SessionReader):
         return (item for item in later if item.session_id.startswith(f"{file.session_id}/subagents/"))
 
     def session_id(self, path: Path) -> str:
-        """`<uuid>`, or `<session>/subagents/<uuid>` for a subagent; the name of the file if it has no uuid."""
+        """The id: `<uuid>`, or for a subagent `<session>/subagents/<uuid>`. Without a uuid, the name of the file."""
         own = _thread_of(path)
         main = _main_thread(path, own)
         return own if main == own else f"{main}/subagents/{own}"
@@ -272,7 +272,7 @@ def _thread_of(path: Path) -> str:
 
 
 def _main_thread(path: Path, thread: str, levels: int = _MOST_LEVELS) -> str:
-    """The thread of the main session: for a subagent that of the session it belongs to, else `thread` itself."""
+    """The thread of the main session to which a thread belongs: `thread` itself, unless it is a subagent's."""
     lines = islice(read_lines(path), _HEAD_RECORDS)
     heads = [object_in(line.record, "payload") for line in lines if line.record.get("type") == "session_meta"]
     head = next((item for item in heads if item.get("id") == thread), heads[0] if heads else {})

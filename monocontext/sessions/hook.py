@@ -1,7 +1,7 @@
 """Run as an agent's hook: `monocontext-hook session-start|pre-compact|stop|session-end --url URL ...`.
 
 Each hook starts a process that uploads what the archive lacks, and does not wait for it, since agents kill slow hooks.
-It imports little, since the agent waits for it, and always exits with 0: at another status an agent may stop.
+A hook imports little, since the agent waits for it, and always exits with 0: another status may stop the agent.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ def start_upload(job: dict[str, object]) -> None:
 
 
 def read_input(descriptor: int) -> dict[str, object]:
-    """The JSON object that an agent writes, `{}` if it writes nothing. Raises `ValueError` for anything else."""
+    """The JSON object that an agent writes to `descriptor`; `{}` for no data. Raises `ValueError` for other data."""
     data = bytearray()
     deadline = time.monotonic() + _MOST_SECONDS
     while True:
         seconds = max(0.0, min(_IDLE_SECONDS, deadline - time.monotonic()))
-        if os.name != "nt" and not select.select([descriptor], [], [], seconds)[0]:  # there the read waits instead
+        if os.name != "nt" and not select.select([descriptor], [], [], seconds)[0]:  # Windows selects only sockets
             break
         chunk = os.read(descriptor, 1 << 16)
         data += chunk

@@ -35,8 +35,8 @@ class Pulled:
     path: Path  # the agent's file
     folder: Path  # the directory in which the agent goes on with it
     records: int
-    redacted: int  # the number of marks in the place of secrets
-    is_new: bool  # false if as much of the session was here already
+    redacted: int  # the number of marks such as `[REDACTED:github]`
+    is_new: bool  # False if the agent's file had all of these records already, and was kept
 
     @property
     def command(self) -> list[str]:
@@ -58,7 +58,7 @@ def pull_session(archive: Sessions, session_id: str | None, into: Path, project:
         agent = info.agent or "an unknown agent"
         raise MonocontextError(f"{name} is a session of {agent}: only {' and '.join(_RESUMED)} sessions can be resumed")
     if re.search(r"\.\d+$", name):
-        raise MonocontextError(f"{name} is the shorter of two copies, which cannot be resumed: print it with `show`")
+        raise MonocontextError(f"{name} is the shorter of two copies, and cannot be resumed: use `sessions show`")
     top, old_top = Path(find_repository(str(into))[0] or into), info.top or info.began_in
     folder = Path(_path_mapper({old_top: str(top)})(info.began_in)) if info.began_in else into
     folder = folder if folder.is_dir() and folder.is_relative_to(top) else top
@@ -80,7 +80,7 @@ def pull_session(archive: Sessions, session_id: str | None, into: Path, project:
 
 
 def _choose(archive: Sessions, session_id: str | None, into: Path, project: str | None) -> tuple[Project, str]:
-    """The project and the id of the session to pull. Raises as `pull_session`."""
+    """The project and the id of the session to pull. Raises `NotFound`, and `MonocontextError` for another project."""
     own = project or project_of(str(into))
     if session_id is None:
         infos = [info for info in archive.project(own).sessions() if info.agent in _RESUMED]
@@ -90,8 +90,8 @@ def _choose(archive: Sessions, session_id: str | None, into: Path, project: str 
         return archive.project(own), max(mains)[1]
     source, name = archive.find(session_id, project)
     if source.name != own:
-        advice = f"name a clone of {source.name} with --into, or allow this directory with --project"
-        raise MonocontextError(f"{name} is of project {source.name}, but {into} of {own}: {advice} {source.name}")
+        advice = f"pass a clone of {source.name} as --into, or use this directory with --project {source.name}"
+        raise MonocontextError(f"{name} belongs to project {source.name}, but {into} to {own}: {advice}")
     return source, name
 
 
@@ -104,19 +104,19 @@ def _path_of(info: SessionInfo, folder: Path) -> Path:
         return claude_code.roots()[0] / "projects" / slug / f"{_safe(info.session_id)}.jsonl"
     day = _DAY.match(info.file_name)
     if day is None:
-        raise MonocontextError(f"session {info.session_id}: {info.file_name!r} is not a file name of Codex")
+        raise MonocontextError(f"{info.session_id}: expected a file rollout-YYYY-MM-DDT..., found {info.file_name!r}")
     return codex.home() / "sessions" / "/".join(day.groups()) / _safe(info.file_name.removesuffix(".zst"))
 
 
 def _safe(name: str) -> str:
-    """The same name. Raises `MonocontextError` unless it is a plain file name, which leads to no other folder."""
+    """`name` itself. Raises `MonocontextError` unless it is a plain file name, which cannot lead to another folder."""
     if not re.fullmatch(r"[\w.-]+", name) or name.startswith("."):
         raise MonocontextError(f"the session was not written: {name!r} is not a plain file name")
     return name
 
 
 def _path_mapper(folders: Mapping[str, str]) -> Callable[[str], str]:
-    """A function that replaces directories by others in a text, in plain and in JSON-escaped form."""
+    """A function that replaces each key of `folders` in a text by its value, both plain and as escaped in JSON."""
     pairs = [(old, new) for old, new in folders.items() if old.strip("/\\") and old != new]
     forms = {form(old): form(new) for old, new in pairs for form in (str, lambda text: json.dumps(text)[1:-1])}
     if not forms:
@@ -135,7 +135,7 @@ def _map_strings(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def _write(path: Path, records: list[Record], change: Callable[[str], str]) -> bool:
-    """Write a session's file and its tool outputs. Returns False if the file already has all records, and is kept."""
+    """Write a session's file and its tool outputs. Returns False, and writes nothing, if the file has all records."""
     records = [_map_strings(record, change) for record in records]
     own_records = [record for record in records if record.get("type") not in (claude_code.TOOL_OUTPUT, "unreadable")]
     if path.exists():

@@ -15,23 +15,23 @@ from monocontext.errors import InvalidText
 from monocontext.sessions.records import Record, RecordLine, read_lines, string_in
 from monocontext.sessions.turn import Kind, Turn
 
-_TITLE_CHARACTERS = 200  # of a title or of the first prompt that are kept, for lists of sessions
-_TYPE_CHARACTERS = 100  # of the name of an unknown type that are kept: the name may be any JSON
+_TITLE_CHARACTERS = 200  # the most characters of a title or first prompt, which lists of sessions show
+_TYPE_CHARACTERS = 100  # the most characters of the name of an unknown type, which may be any JSON
 _ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
 
 
 @dataclass(frozen=True, slots=True)
 class SessionFile:
-    """A session on this machine."""
+    """The file of a session on this machine."""
 
     path: Path
     session_id: str  # `<id>`, or `<id>/subagents/agent-x` for the stream of a subagent
-    agent: str
-    modified_seconds: float  # last written, in seconds since 1970
+    agent: str  # `claude-code`, `codex` or `chat`
+    modified_seconds: float  # the last write, in seconds since 1970; 0 for an unreadable file
 
 
 class TurnMaker(ABC):
-    """Makes turns from the records of one session, in order, and keeps its metadata."""
+    """Makes turns from the records of one session, which are fed in order, and collects its metadata."""
 
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
@@ -45,7 +45,7 @@ class TurnMaker(ABC):
         self._tools: dict[str, str] = {}  # the names of tools by the ids of their calls
 
     def feed(self, record: Record) -> list[Turn]:
-        """The turns of the next record: one, several or none."""
+        """Take the next record, and return its turns: one, several or none."""
         self._time = time = string_in(record, "timestamp")
         if _ISO.match(time):
             self.started, self.ended = min(self.started or time, time), max(self.ended, time)
@@ -60,7 +60,7 @@ class TurnMaker(ABC):
         """The turns of the next readable record."""
 
     def _add_turn(self, role: str, kind: Kind, text: str, *, tool: str = "", marks: tuple[str, ...] = ()) -> list[Turn]:
-        """The next turn of the current record, as a list of one; empty for a blank text."""
+        """Make a turn of the current record, and return it as a list of one; an empty list for a blank text."""
         if not text.strip():
             return []
         self.turn_count += 1
@@ -88,19 +88,19 @@ class SessionReader(ABC):
     """Finds and reads the sessions of one agent. By default finds none, and reads files of JSON lines."""
 
     agent: str
-    maker: type[TurnMaker]  # makes the turns of the session whose id it takes
+    maker: type[TurnMaker]  # the class that makes turns from the records of a session
 
     @abstractmethod
     def session_id(self, path: Path) -> str:
         """The id of the session in a file. Raises `OSError`, and `InvalidText` if the file is not a session."""
 
     def file(self, path: Path) -> SessionFile:
-        """The session in a file. Raises as `session_id`."""
+        """The session in a file. Raises what `session_id` raises."""
         name = self.session_id(path).encode("utf-8", "backslashreplace").decode()  # a file's name may be any bytes
         return SessionFile(path, name, self.agent, path.stat().st_mtime)
 
     def files(self, paths: Iterable[Path]) -> Iterator[SessionFile]:
-        """Yield the sessions in files that exist and hold one. An unreadable file raises an error when it is used."""
+        """Yield the sessions in files that exist and hold one. An unreadable file counts: its use raises an error."""
         for path in paths:
             try:
                 yield self.file(path)
@@ -118,12 +118,12 @@ class SessionReader(ABC):
         return self.files(sorted(file.path.with_suffix("").glob("subagents/**/agent-*.jsonl")))
 
     def lines(self, path: Path) -> Iterator[RecordLine]:
-        """The records of a file. Raises `OSError`."""
+        """Yield the records of a file in order. Raises `OSError`."""
         return read_lines(path)
 
 
 def text_of(content: Any) -> str:
-    """The text of a message's content, which is a string or a list of blocks. A picture is replaced by its type."""
+    """The text of a message's content: a string, a block or a list of blocks. A picture becomes its type: `[image]`."""
     if isinstance(content, dict):
         content = [content]
     if not isinstance(content, list):
@@ -140,7 +140,7 @@ def text_of(content: Any) -> str:
 
 
 def as_text(value: Any) -> str:
-    """A tool's arguments as text: a string unchanged, anything else as JSON."""
+    """A value as text: a string unchanged, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

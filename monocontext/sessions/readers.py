@@ -16,7 +16,7 @@ from monocontext.sessions.turn import Turn
 
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "function": "tool", "developer": "system"}
 _CODEX_TYPES = frozenset(["session_meta", "turn_context", "response_item", "event_msg", "compacted"])
-_SAMPLE_LINES = 50  # the lines by which the agent of a transcript is recognised
+_SAMPLE_LINES = 50  # the first lines of a transcript, by which its agent is recognized
 
 
 class _ChatTurns(TurnMaker):
@@ -44,7 +44,7 @@ class _ChatTurns(TurnMaker):
 
 
 class Chat(SessionReader):
-    """Reads messages of the chat APIs, one on each line with `role` and `content`, from a file that somebody names."""
+    """Reads a file that the user names, with a message of a chat API on each line: its `role` and `content`."""
 
     agent = "chat"
     maker = _ChatTurns
@@ -60,7 +60,7 @@ SESSION_READERS: dict[str, SessionReader] = {item.agent: item for item in (Claud
 
 
 def discover_sessions(agent: str | None = None) -> list[SessionFile]:
-    """The sessions on this machine, the newest first. Raises `NotFound` for an agent that is not known."""
+    """The sessions of an agent, or of all, on this machine, newest first. Raises `NotFound` for an unknown agent."""
     if agent is not None and agent not in SESSION_READERS:
         raise NotFound(f"no agent {agent!r}: choose from {', '.join(SESSION_READERS)}")
     readers = [SESSION_READERS[agent]] if agent else SESSION_READERS.values()
@@ -70,7 +70,7 @@ def discover_sessions(agent: str | None = None) -> list[SessionFile]:
 
 def find_sessions(name: str, agent: str | None = None) -> list[SessionFile]:
     """The session in the file `name`, or the session whose id begins with `name` and those of its subagents.
-    `agent`: only search sessions of this agent. Raises `NotFound`, and `InvalidText` for a file that is no session."""
+    `agent`: the agent that wrote it, if known. Raises `NotFound`, and `InvalidText` for a file that is no session."""
     if os.path.isfile(name):
         return [recognize_session(Path(name), agent)]
     if os.sep in name or name.endswith((".jsonl", ".jsonl.zst")):
@@ -78,20 +78,20 @@ def find_sessions(name: str, agent: str | None = None) -> list[SessionFile]:
     results = [file for file in discover_sessions(agent) if file.session_id.startswith(name)]
     mains = {file.session_id.partition("/")[0] for file in results}
     if not results:
-        raise NotFound(f"no session {name!r} on this machine: give its id, or the beginning of it")
+        raise NotFound(f"no session {name!r} on this machine: pass the id of a session, or its beginning")
     if len(mains) > 1:
         raise NotFound(f"{len(mains)} session ids begin with {name!r}: give more of the id, as in {min(mains)}")
     return results
 
 
 def recognize_session(path: Path, agent: str | None = None) -> SessionFile:
-    """The session in a file, by default of the agent that its records show. Raises `OSError`, and `InvalidText`."""
+    """The session in a file. `agent`: by default recognized by the records. Raises `OSError`, and `InvalidText`."""
     return SESSION_READERS[agent or _recognize_agent(path)].file(path)
 
 
 def _recognize_agent(path: Path) -> str:
     if not path.name.endswith((".jsonl", ".jsonl.zst")):
-        raise InvalidText(f"{path}: expected a file of JSON lines, .jsonl or .jsonl.zst")
+        raise InvalidText(f"{path}: expected a file of JSON lines, with a name in .jsonl or .jsonl.zst")
     sample = list(islice(read_lines(path), _SAMPLE_LINES))
     readable = [line.record for line in sample if not line.problem]
     if not readable:

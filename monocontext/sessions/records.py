@@ -24,7 +24,7 @@ from monocontext.writing.compression import DamagedCompression, DecompressedFile
 
 Record = dict[str, Any]
 MOST_LINE_BYTES = 64 << 20  # a longer line is cut. The longest seen have 20 MB, and take some five times as much memory
-_LONG_LINE_BYTES = 4096  # what is kept of a line longer than `MOST_LINE_BYTES`
+_LONG_LINE_BYTES = 4096  # the beginning that is kept of a line longer than `MOST_LINE_BYTES`
 _PIECE_BYTES = 1 << 16  # of a file that are read at once
 _ZSTD_BYTES = 512  # compressed bytes that are decompressed at once: they give at most 16 MiB
 _MOST_LEVELS = 200  # of nesting; deeper JSON is unreadable, since it would break later readers
@@ -39,7 +39,7 @@ _RECORD_START = re.compile(r'\{\s*"')  # `{"` or `{ "`, not `{}`
 
 @dataclass(frozen=True, slots=True)
 class RecordLine:
-    """A record and the line it comes from; a damaged line may give several."""
+    """A record and the number of its line. A damaged line may hold several records."""
 
     number: int  # the number of the line, from 1
     record: Record
@@ -82,8 +82,8 @@ def object_in(record: Record, name: str) -> Record:
 
 
 def ids_of(records: Iterable[Record]) -> list[str]:
-    """The ids of records, in order: the `uuid`, else the time and the type, else the digest of a chat message; of equal
-    ids, the second ends in `#2`. Other records, such as settings of the agent, have no id."""
+    """The ids of records, in order: the `uuid`, else the time and the type, else the digest of a chat message; a
+    repeated id ends in `#2`, `#3` and so on. Other records, such as settings of the agent, have no id."""
     counts, results = Counter[str](), list[str]()
     for name in filter(None, map(_id_of, records)):
         counts[name] += 1
@@ -92,7 +92,7 @@ def ids_of(records: Iterable[Record]) -> list[str]:
 
 
 def _id_of(record: Record) -> str:
-    """The id of a record, which others may have too; empty if the record has none."""
+    """The id of a record, which need not be unique; empty if the record has none."""
     record_type, uuid, time = record.get("type"), record.get("uuid"), record.get("timestamp")
     if isinstance(uuid, str) and uuid:
         return uuid
@@ -175,7 +175,7 @@ def _decode(data: bytes) -> str:
 
 
 def _is_too_deep(value: Record) -> bool:
-    """Whether a record has more than `_MOST_LEVELS` levels. Level by level, since recursion could not end here."""
+    """Whether a record has more than `_MOST_LEVELS` levels. Not recursive, since that would fail for such a record."""
     level: list[Any] = [value]
     for _ in range(_MOST_LEVELS):
         children = (child for item in level for child in (item.values() if isinstance(item, dict) else item))

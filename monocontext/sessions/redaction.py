@@ -35,7 +35,7 @@ _MEDIA_TYPE = re.compile(r"[a-z]{1,20}/[a-z0-9.+-]{1,40}")  # image/svg+xml
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The kind and place of a secret that was taken out, without the secret."""
+    """The kind, location and length of a secret that was removed, without the secret itself."""
 
     kind: str
     line: int  # line of the transcript file, from 1
@@ -47,10 +47,10 @@ class Finding:
 
 
 class Redactor:
-    """Takes secrets out of the records of one session, and lists them in `findings`. Not safe for threads."""
+    """Removes secrets from the records of one session, and lists them in `findings`. For use by one thread."""
 
     def __init__(self, patterns: Iterable[str] = (), *, enabled: bool = True) -> None:
-        """`patterns`: regular expressions for the user's own secrets. Raises `MonocontextError` for an invalid one."""
+        """`patterns`: regular expressions for the user's own secrets. Raises `MonocontextError` if one is invalid."""
         self.enabled = enabled
         self.findings: list[Finding] = []
         try:
@@ -63,7 +63,7 @@ class Redactor:
         return self._clean_fields(record, line, ()) if self.enabled else record
 
     def text(self, text: str, line: int = 0, where: str = "text") -> str:
-        """Text with each secret replaced by `[REDACTED:kind]`, noted in `findings`; as it is if redaction is off."""
+        """`text` with `[REDACTED:kind]` for each secret, noted in `findings`; unchanged if redaction is off."""
         if not self.enabled or not text:
             return text
         parts, done = [], 0
@@ -96,7 +96,7 @@ class Redactor:
         return fields if fields.get(seal) and len(self.findings) == count_before else results
 
     def _clean_value(self, name: str, value: Any, line: int, path: _Path) -> Any:
-        """The value of a field without its secrets. `name` is the field's, also for the items of a list."""
+        """The value of a field without its secrets. `name`: that of the field, also for an item of a list in it."""
         if isinstance(value, dict):
             return self._clean_fields(value, line, path)
         if isinstance(value, list):
@@ -112,7 +112,7 @@ class Redactor:
         return self.text(value, line, where) if isinstance(value, str) else value
 
     def _clean_list(self, name: str, items: list[Any], line: int, path: _Path) -> list[Any]:
-        """The items of a list without their secrets. In a command or a pair, one may say that the next is a secret."""
+        """The items of a list without their secrets. In a command or a pair, an item may name the next as a secret."""
         results = [self._clean_value(name, item, line, (*path, i)) for i, item in enumerate(items)]
         if not all(isinstance(item, str) for item in items):
             return results

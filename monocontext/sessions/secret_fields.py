@@ -88,7 +88,7 @@ def _read_field(text: str, start: int, stop: int) -> _Field | None:
 
 
 def _find_in_element(field: _Field) -> list[_Part] | None:
-    """`<password>value</password>`"""
+    """The secret in an element of XML that the name opens: `<password>value</password>`."""
     may_be_tag = field.before in ("<", "/", ":", '"', "'", ".")
     follows_tag = may_be_tag and "<" in field.text[max(0, field.name_start - 60) : field.name_start]
     element = patterns.ELEMENT.regex.match(field.text, field.name_end) if follows_tag else None
@@ -96,7 +96,7 @@ def _find_in_element(field: _Field) -> list[_Part] | None:
 
 
 def _find_in_pair(field: _Field) -> list[_Part] | None:
-    """A name that is itself a value, as in `"name": "password", "value": "..."`: the secret is further on."""
+    """The secret after a name that is itself a value, as in `"name": "password", "value": "..."`."""
     following = field.text[field.value_start : field.value_start + 1]
     has_value = field.separator not in ("", " ", ">", ",", "(") and following not in ("", "\n")
     if has_value and field.before not in ('"', "'"):
@@ -115,7 +115,7 @@ def _secret_in(match: re.Match[str] | None, field: _Field) -> list[_Part]:
 
 
 def _find_quoted(field: _Field) -> list[_Part] | None:
-    """`token = "value"`"""
+    """The secret in quotes after the name: `token = "value"`."""
     quoted = patterns.QUOTED.regex.match(field.text, field.value_start)
     # A comma separates name and value only in the arguments of a call or command.
     before = field.text[max(0, field.name_start - 9) : max(0, field.name_start - 1)].rstrip()
@@ -130,7 +130,7 @@ def _find_quoted(field: _Field) -> list[_Part] | None:
 
 
 def _belongs(value: str, field: _Field) -> bool:
-    """Whether a value in quotes is that of the name, though a blank, `(`, `|` or a word such as `is` separates them."""
+    """Whether a value in quotes belongs to the name even if a blank, `(`, `|` or a word such as `is` separates them."""
     may_be_password = is_mixed(value) and not any(c in value for c in ":(\\") and not field.name.endswith("pass")
     if field.separator == " ":
         return field.follows_command() or (field.is_password and (field.is_upper or may_be_password))
@@ -138,7 +138,7 @@ def _belongs(value: str, field: _Field) -> bool:
 
 
 def _find_listed(field: _Field) -> list[_Part] | None:
-    """`tokens = ["value", "value"]`"""
+    """The secrets in a list after the name: `tokens = ["value", "value"]`."""
     may_be_list = field.separator in (":", "=", ":=", "=>")
     list_start = patterns.LIST_START.regex.match(field.text, field.value_start) if may_be_list else None
     if not list_start:
@@ -168,7 +168,7 @@ def _find_in_prose(field: _Field) -> list[_Part] | None:
 
 
 def _find_on_lines(field: _Field) -> list[_Part] | None:
-    """`password: |` of YAML with the value on the next line; or words with a digit, `password: sunny garden 1987`."""
+    """The value on the line after YAML's `password: |`, or words with a digit: `password: sunny garden 1987`."""
     if block := patterns.YAML_BLOCK.regex.match(field.text, field.value_start):
         is_token = is_secret(block["value"], min(field.strength, Strength.TOKEN), is_quoted=False)
         return [block.span("value")] if is_token else []
@@ -178,7 +178,7 @@ def _find_on_lines(field: _Field) -> list[_Part] | None:
 
 
 def _find_bare(field: _Field) -> list[_Part]:
-    """`token=value` in a file of settings, a command, a URL or prose. Accepts every form, so it comes last."""
+    """The secret without quotes in settings, a command, a URL or prose: `token=value`. Accepts any form: tried last."""
     match = patterns.BARE.regex.match(field.text, field.value_start)
     if not match:
         return []
@@ -196,7 +196,7 @@ _FINDERS: tuple[Finder, ...] = (_find_quoted, _find_listed, _find_in_prose, _fin
 
 
 def _is_bare_secret(value: str, field: _Field, fills_line: bool) -> bool:
-    """Whether a value without quotes is a secret, which its place decides too: `TOKEN=users`, not `token: users`."""
+    """Whether a value without quotes is a secret, which its context decides too: `TOKEN=users`, not `token: users`."""
     is_connection = field.before == ";" and "://" not in field.text[max(0, field.name_start - 300) : field.name_start]
     is_parameter = field.before in ("?", "&", ";", "#") and not is_connection  # of a URL
     is_variable = field.is_tight and field.is_upper  # of an environment

@@ -30,7 +30,7 @@ _TO_STANDARD = str.maketrans("-_", "+/", " \t\r\n=")  # base64 of URLs as usual 
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _compile = functools.cache(re.compile)  # when it is needed: most kinds never occur
 Rule = Callable[[str, int, int], Iterable[Secret]]
-"""Finds the secrets around the word from a start to a stop in a text."""
+"""Finds the secrets of one kind in a text around a word, from a start to a stop: `rule(text, start, stop)`."""
 
 
 def find_secrets(text: str, extra: Sequence[re.Pattern[str]] = ()) -> list[Secret]:

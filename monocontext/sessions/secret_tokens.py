@@ -28,7 +28,7 @@ _AWS_SECRET = r"""(?x:[A-Z0-9]{16}[^A-Za-z0-9/+]  # the rest of the key id, as i
     (?:[^A-Za-z0-9/+]|[A-Za-z0-9/+]{1,39}(?![A-Za-z0-9/+])){0,40}?(?<![A-Za-z0-9/+=])  # up to 40 marks and shorter words
     (?P<secret>(?=[A-Za-z0-9/+]{0,39}[A-Z])(?=[A-Za-z0-9/+]{0,39}[0-9])[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=]))"""
 
-# A row of one provider has the page that documents its tokens.
+# The comment on a row of one provider names the page that documents its tokens.
 TOKENS: tuple[Prefixed, ...] = (
     Prefixed({"langfuse": "sk-lf- pk-lf-", "axiom": "xaat- xapt-", "launchdarkly": "api- sdk- mob- rel-", "hubspot": "pat-na1- pat-na2- pat-eu1- pat-ap1- pat-au1- pat-ca1-", "plaid": "access-sandbox- access-development- access-production-"}, _UUID),
     Prefixed({"google": "AIza AQ.Ab GOCSPX- ya29. 1//0", "namespace": "nsct_ nsci_", "zep": "z_1dWlkIjoi"}, r"[A-Za-z0-9_.-]{20,400}"),

@@ -115,7 +115,7 @@ def strength_of(name: str) -> Strength:
         return Strength.NONE if (before, last) == ("old", "pwd") else Strength.PASSWORD  # `OLDPWD` is a directory
     if f"{before}_{last}" in _PASSWORD_PAIRS:
         return Strength.PASSWORD
-    is_access_token = last == "pat" and before and name.upper() == name  # `GH_PAT`: a personal access token
+    is_access_token = last == "pat" and before and name.upper() == name  # `GH_PAT`, a personal access token
     is_token = singular in _TOKENS or singular.endswith(_TOKEN_ENDINGS) or is_access_token
     if is_token or (singular == "key" and before in _BEFORE_KEY):
         return Strength.TOKEN
@@ -164,7 +164,7 @@ def is_random_token(text: str) -> bool:
 
 
 def looks_random(value: str, least_characters: int) -> bool:
-    """Whether a text has so many characters and looks random: `a3F9...`, not `getById2`.
+    """Whether a text has at least `least_characters` and looks random: `a3F9...`, not `getById2`.
 
     Random text changes between small letters, capitals and digits after two or three characters, words after five. So
     the runs of random text are short on average. The shorter a text, the more its average is a matter of chance, so the

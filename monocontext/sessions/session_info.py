@@ -28,8 +28,8 @@ SESSIONS, TEXTS, COMPILED = "sessions", "texts", "compiled"
 BRIEF, ENDING = "brief.md", ".jsonl.zst"
 _MOST_NAME_BYTES = 200  # file systems take 255 bytes for a name, and the store's temporary ones need some
 _FORMAT = 2
-_HEAD_BYTES = 4096  # as much of an object as is read for its description; only a very long one needs the whole object
-_MOST_BYTES = 1 << 30  # no more is inflated of one session
+_HEAD_BYTES = 4096  # of an object that are read for its description; a longer description takes the whole object
+_MOST_BYTES = 1 << 30  # the longest session, inflated
 _REMEDY = "delete this object, then upload the session again"
 
 
@@ -43,13 +43,13 @@ class SessionInfo:
     title: str = ""
     first_prompt: str = ""
     cwd: str = ""  # the last directory that the agent worked in
-    began_in: str = ""  # the first one
+    began_in: str = ""  # the first directory that it worked in
     top: str = ""  # the folder of the clone in which it began, for `sessions pull`; empty outside of a repository
     file_name: str = ""  # of the agent's own file
     branch: str = ""
     started: str = ""
     ended: str = ""
-    users: tuple[str, ...] = ()  # who uploaded it, each as `user@machine`
+    users: tuple[str, ...] = ()  # who uploaded it, in the form `user@machine`
     records: int = 0
     turns: int = 0
     identities: int = 0  # the number of records that can be told apart: by a uuid, a time or their content (`ids_of`)
@@ -71,7 +71,7 @@ def pack(info: SessionInfo, lines: Sequence[bytes]) -> bytes:
 
 def read_info(store: Store, key: str, size_bytes: int, etag: str | None = None) -> tuple[SessionInfo, str]:
     """The description of a session, and its ETag (1 GET of the beginning, 1 more for a very long description). Raises
-    `NotFound`, `DamagedData`, `UnsupportedFormat`, and with an `etag` `ContextChanged`."""
+    `NotFound`, `DamagedData`, `UnsupportedFormat`, and `ContextChanged` for another version than that of `etag`."""
     blob, name = store.get_range(key, 0, min(_HEAD_BYTES, size_bytes), etag=etag), f"{store.url}/{key}"
     inflate = zstandard.ZstdDecompressor().decompressobj()
     try:
@@ -85,7 +85,7 @@ def read_info(store: Store, key: str, size_bytes: int, etag: str | None = None) 
 
 
 def read_session(store: Store, key: str) -> tuple[SessionInfo, list[bytes], str]:
-    """The description, the records as JSON lines, and the ETag of a session (1 GET). Raises as `read_info`."""
+    """The description, the records as JSON lines, and the ETag of a session (1 GET). Raises what `read_info` raises."""
     blob, name = store.get(key), f"{store.url}/{key}"
     try:
         text = DecompressedFile(io.BytesIO(blob.data), "zstd").read(_MOST_BYTES + 1)
@@ -111,7 +111,7 @@ def _parse(line: bytes, where: str) -> SessionInfo:
     try:
         result = json.loads(line)
         if (version := result["format"]) > _FORMAT:
-            problem = f"has format {version}, this version reads formats up to {_FORMAT}: upgrade monocontext"
+            problem = f"has format {version}, but this version reads formats up to {_FORMAT}: upgrade monocontext"
             raise UnsupportedFormat(f"{where}: {problem}")
         fields: dict[str, Any] = {name: result[name] for name in SessionInfo.__slots__ if name in result}
         fields |= {name: tuple(fields[name]) for name in ("users", "tools")}

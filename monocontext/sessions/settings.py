@@ -69,7 +69,7 @@ AGENTS = {
 
 
 def add_hooks(settings: Settings, agent: AgentSettings, options: Sequence[str]) -> Settings:
-    """The settings with our hooks, which replace those of an earlier installation. Raises as `remove_hooks`."""
+    """The settings with our hooks instead of those of an earlier installation. Raises what `remove_hooks` raises."""
     script = Path(sys.executable).parent / _MARK
     program = [str(script)] if os.access(script, os.X_OK) else [sys.executable, "-P", "-m", _MODULE]
     merged = remove_hooks(settings)
@@ -96,7 +96,7 @@ def remove_hooks(settings: Settings) -> Settings:
 
 
 def _without_ours(group: Any) -> list[Any]:
-    """A group of hooks without ours, as a list of one; empty if all are ours. Anything but a group stays as it is."""
+    """A group without our hooks, as a list of one; empty if all its hooks are ours. Anything but a group is kept."""
     entries = group.get("hooks") if isinstance(group, dict) else None
     if not isinstance(entries, list) or not any(map(is_ours, entries)):
         return [group]
@@ -111,7 +111,7 @@ def is_ours(entry: Any) -> bool:
 
 
 def hook_options(settings: Settings) -> dict[str, object] | None:
-    """The options of our first hook in settings, such as `url`; None if there is none. Raises as `remove_hooks`."""
+    """The options of our first hook in settings, such as `url`; None without one. Raises what `remove_hooks` raises."""
     if remove_hooks(settings) == settings:
         return None
     groups = [group for event in settings["hooks"].values() for group in event if isinstance(group, dict)]

@@ -3,7 +3,7 @@
     [Turn 12 - ASSISTANT] 2026-02-14T10:00:03.000Z tool_use Bash
     {"command": "make test"}
 
-A line of a turn that looks like such a head is written with one more space before it, which parsing removes again.
+A line of a turn's text that looks like such a heading is written with one more leading space, which parsing removes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Turn:
 
     @property
     def id(self) -> str:
-        """The turn's name in the whole archive: `<session>:<n>`."""
+        """The id of the turn, unique within its project: `<session>:<n>`."""
         return f"{self.session_id}:{self.n}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -50,7 +50,7 @@ class Turn:
 
 
 def render(turns: Iterable[Turn]) -> str:
-    """Turns as text, each ending in a blank line."""
+    """The turns as text, with a blank line after each."""
     parts = []
     for turn in turns:
         ts, tool = (re.sub(r"\s+", "_", word.strip()) or "-" for word in (turn.ts, turn.tool))
@@ -61,7 +61,7 @@ def render(turns: Iterable[Turn]) -> str:
 
 
 def shield(text: str) -> str:
-    """A text with one more space before each line that looks like the heading of a turn or session."""
+    """`text` with one more space before each line that looks like the heading of a turn or session."""
     return _LIKE_HEAD.sub(r" \1", text.replace("\r\n", "\n"))
 
 
@@ -77,14 +77,14 @@ def parse(text: str, session_id: str) -> Iterator[Turn]:
 
 
 def span_of(since: Any, until: Any) -> Span:
-    """The span between two times, None for no limit. Raises `MonocontextError` for what is not a time."""
+    """The span from `since` to `until`, a date being a whole day and None no limit. Raises `MonocontextError`."""
     first = ALWAYS[0] if since is None else _seconds(since)
     is_day = not isinstance(until, int | float) and len(str(until)) == len("2026-02-14")  # also a `datetime.date`
     return first, ALWAYS[1] if until is None else _seconds(until) + 86_399.999999 * is_day
 
 
 def _seconds(when: Any) -> float:
-    """A time in seconds since 1970; a date means its first moment. Raises `MonocontextError`."""
+    """A time as seconds since 1970; a date means its beginning in UTC. Raises `MonocontextError`."""
     seconds = float(when) if isinstance(when, int | float) else seconds_of(str(when))
     if seconds is None:
         raise MonocontextError(f"expected a time such as 2026-02-14 or 2026-02-14T10:00:00Z, not {when!r}")
@@ -107,7 +107,7 @@ def touches(started: str, ended: str, span: Span) -> bool:
 
 
 def turns_within(turns: list[Turn], span: Span) -> list[Turn]:
-    """The turns in a span. A turn without a time counts at the time of the turn before it."""
+    """The turns within a span. A turn without a time takes the time of the last turn before it that has one."""
     result, last = [], None
     for turn in turns:
         seconds = seconds_of(turn.ts)

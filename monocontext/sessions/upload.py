@@ -56,11 +56,11 @@ class Uploaded:
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """What one machine, or the archive, has of a session."""
+    """A copy of a session, on this machine or in the archive."""
 
     ids: list[str]  # of its records, in order; see `ids_of`
     count: int  # of records, with those that have no id
-    load: Callable[[], tuple[SessionInfo, list[bytes]]]  # makes its description and its records as lines of JSON
+    load: Callable[[], tuple[SessionInfo, list[bytes]]]  # returns its description and its records as lines of JSON
     etag: str | None = None  # of the object in the archive; None for a copy on this machine
 
 
@@ -78,7 +78,7 @@ def upload_session(
     """Upload a session, unless the archive has all of it (then 1 HEAD, 1 GET).
 
     `project`: by default that of the agent's directory. `user`: `name@machine`, kept with the session. `patterns`:
-    regular expressions of more secrets. `is_open`: the agent is still writing; an incomplete last line is left for the
+    regular expressions for more secrets. `is_open`: the agent may still write; an incomplete last line is left for the
     next upload. Cost: 1 HEAD, 1 GET of 4 KiB, 1 PUT; if it differs from what another machine has uploaded, also 1 LIST,
     and 1 GET of each copy. Raises `OSError` and `InvalidText` for the file, `InvalidUrl` and `StoreFailure` for the
     store, `MonocontextError` if too many copies of the session differ.
@@ -103,7 +103,7 @@ def upload_session(
 def upload_changed(
     files: Iterable[SessionFile], states_path: Path, upload: Callable[[SessionFile], Uploaded | None], note: Note
 ) -> list[Uploaded]:
-    """Call `upload` with each file whose size or time differs from that in the file at `states_path`, and update that.
+    """Call `upload` with each file that changed since its state was saved at `states_path`, and save the new states.
 
     Returns the reports of `upload`, which may return None for a file. States of files that are not in `files` are
     dropped. `note` gets a line for each file that fails. Raises `StoreFailure` if the store is down.
@@ -136,7 +136,7 @@ def upload_changed(
 
 
 def read_states(states_path: Path) -> dict[str, list[int]]:
-    """The states of the files that were uploaded, by path; empty if they are lost."""
+    """The states of uploaded files, by path; empty if the file of states is missing or damaged."""
     with suppress(OSError, ValueError, TypeError):
         return dict(json.loads(states_path.read_bytes()))
     return {}
@@ -220,11 +220,11 @@ def _store(store: Store, project: str, session_id: str, new: _Copy) -> Uploaded:
                 return _Copies(store, project, session_id).add(new)
             is_longer = len(new.ids) > info.identities or new.count > info.records
             return _put(store, project, session_id, new, before) if is_longer else Uploaded(session_id, project)
-    raise MonocontextError(f"{store.url}: others wrote session {session_id} during {_ATTEMPTS} attempts: try again")
+    raise MonocontextError(f"{store.url}: others wrote {session_id} during all {_ATTEMPTS} attempts: try again")
 
 
 class _Copies:
-    """The copies of a session in the archive, which went on in different ways, by their ids (1 LIST, 1 GET per copy).
+    """The copies of a session in the archive that went on in different ways, by id (1 LIST, 1 GET per copy).
 
     A copy's records are removed only after a copy with these and more is stored, or, under the session's own id, an
     equal one under another id. So no record is lost, whatever machines do at once or leave undone.

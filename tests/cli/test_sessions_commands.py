@@ -134,7 +134,7 @@ def test_hooks(cli: Cli, machine: Path, tmp_path: Path) -> None:
 
 def test_pull(cli: Cli, machine: Path, tmp_path: Path) -> None:
     cli("sessions", "upload", "--all", machine)
-    cli("sessions", "pull", "bbbb", machine).refused("is of project proj, but ")
+    cli("sessions", "pull", "bbbb", machine).refused("belongs to project proj, but ")
     said = cli("sessions", "pull", "bbbb", machine, "--project", "proj").fine().out
     path = tmp_path / "home" / ".claude" / "projects" / str(tmp_path / "work").replace("/", "-").replace("_", "-")
     assert f"bbbb-2: 1 records in {path}/bbbb-2.jsonl" in said

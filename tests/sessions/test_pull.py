@@ -148,7 +148,7 @@ def test_what_cannot_be_pulled_is_one_line(team: Team, tmp_path: Path) -> None:
     ben = team.be("ben")
     other = clone(tmp_path / "other", "https://github.com/acme/web.git")
     for given, into, error, why in (
-        (session.session_id, other, MonocontextError, "of project github.com-acme-api, but .* of github.com-acme-web"),
+        (session.session_id, other, MonocontextError, "to project github.com-acme-api, but .* to github.com-acme-web"),
         (None, other, NotFound, "no sessions of project 'github.com-acme-web'"),
         ("zzz", ben, NotFound, "no session 'zzz'"),
     ):

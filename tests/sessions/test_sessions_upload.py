@@ -243,7 +243,7 @@ def test_damaged_and_newer_objects_are_one_line(tmp_path: Path) -> None:
     with pytest.raises(MonocontextError, match=key):
         upload_session(store, file)
     store.put(key, zstandard.compress(b'{"format": 3}'))
-    with pytest.raises(UnsupportedFormat, match="has format 3, this version reads formats up to 2"):
+    with pytest.raises(UnsupportedFormat, match="has format 3, but this version reads formats up to 2"):
         project.turns(file.session_id)
 
 
