@@ -1,4 +1,4 @@
-"""Format the lines that a search found in the schema of `rg --json`."""
+"""Format the lines of a search as messages of `rg --json`."""
 
 from __future__ import annotations
 

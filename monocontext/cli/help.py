@@ -62,7 +62,7 @@ class Program(CommandGroup):
     def __init__(
         self, name: str, version: str, about: str, package: str, sections: Mapping[str, Mapping[str, HelpRow]]
     ) -> None:
-        """`sections`: the rows of commands, by title and by name. `package`: the one with their modules."""
+        """`sections`: the rows of the commands by name, by section title. `package`: the package of their modules."""
         super().__init__(about)
         self.name, self._package, self._sections = name, package, sections
         self._entries = dict[str, HelpRow]()
@@ -75,7 +75,7 @@ class Program(CommandGroup):
         ]
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command. A usage error repeats words of the user without the secrets in them."""
+        """Run a command. Secrets are hidden in the words of the user that a usage error quotes."""
         try:
             return super().invoke(ctx)
         except click.UsageError as error:
@@ -116,7 +116,7 @@ def _flag(name: str, about: str, callback: Callable[..., None]) -> click.Option:
 
 
 def _switch(turn: Callable[[bool], None], context: click.Context, _: click.Parameter, is_set: bool) -> None:
-    """Call `turn(True)` if the flag is given. Click calls this for the program's flag before it does for the command's;
-    without that flag it calls `turn(False)`, since an earlier command in this process may have turned it on."""
+    """Call `turn(True)` if the flag is given. If the program's own flag, which click handles before those of commands,
+    is not given, call `turn(False)`: an earlier command in this process may have called `turn(True)`."""
     if is_set or context.parent is None:
         turn(is_set)

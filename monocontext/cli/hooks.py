@@ -19,7 +19,7 @@ from monocontext.sessions import settings
 from monocontext.sessions.redaction import Redactor
 
 CODEX_TRUST = (
-    "Codex runs only hooks that you trust, in directories that you trust, and `codex exec` says nothing of others: "
+    "Codex runs only hooks that you trust, in directories that you trust, and `codex exec` skips others silently: "
     "start `codex` there once, and accept both when it asks"
 )
 _CLAUDE_KEEPS_DAYS = 30  # the default of its setting `cleanupPeriodDays`
@@ -42,7 +42,7 @@ def install(
 ) -> None:
     """Add hooks to the settings of a coding agent. Other settings stay, and the old file is kept as a backup."""
     if max_dollars is not None and not compile_after:
-        raise click.BadParameter("--max-dollars limits --compile: give both, or leave it out")
+        raise click.BadParameter("--max-dollars limits --compile: add --compile, or leave --max-dollars out")
     target, location = settings.AGENTS[agent], archive_url(archive, url)
     checked_options(location, s3)  # raises for a URL that the hook could not open
     Redactor(pattern or ())  # raises for an invalid pattern
@@ -73,7 +73,7 @@ def _write_skill(target: settings.AgentSettings, location: str, store_flags: lis
 
 
 def _store_flags(s3: StoreOptions, project: str | None) -> list[str]:
-    """The flags with which a hook, the skill and `sessions list` find the sessions."""
+    """The flags for the store and the project, which a hook, the skill and `sessions list` need."""
     values = {**s3, "project": project}
     is_anonymous = values.pop("anonymous", False)
     named = [word for name, value in values.items() if value for word in (f"--{name}", str(value))]
@@ -87,10 +87,10 @@ def _explain(target: settings.AgentSettings, listing: list[str], *, is_user: boo
     """
     end = "when it ends, " if any(event == "SessionEnd" for event, *_ in target.events) else ""
     click.echo(
-        f"from now on: a session {'of yours' if is_user else 'in this directory'} begins with the team's brief, where "
-        f"`rlm compile` has made one, and is uploaded {end}before it is compacted and after its answers, at most once "
-        f"a minute, {'without' if redacts else 'with'} its secrets, to {listing[0]}; so are "
-        f"{'all others of yours' if is_user else 'others of this project'} that the archive lacks"
+        f"a new session {'of yours' if is_user else 'in this directory'} begins with the team's brief, "
+        f"if `rlm compile` has made one, and is uploaded to {listing[0]} {end}before it is compacted and after its "
+        f"answers, at most once a minute, {'without' if redacts else 'with'} its secrets; so are "
+        f"{'your other sessions' if is_user else 'other sessions of this project'} that the archive lacks"
     )
     clean_up = describe_clean_up(target, Path.cwd())
     if clean_up:

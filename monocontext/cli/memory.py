@@ -41,8 +41,8 @@ def _open_memory(url: str, s3: StoreOptions, *, before_url: str = "", create: bo
     is_swapped = _looks_like_url(before_url) and not may_exist and not url.startswith(_PATHS)
     if is_swapped or _is_memory(before_url):
         raise MonocontextError(
-            f"the URL comes last: {before_url[:80]!r} looks like a URL; write a new directory as ./NAME; if it is a "
-            'key, write the call as JSON: memory exec \'{"command": ..., "key": ...}\' URL'
+            f"the URL comes last: {before_url[:80]!r} looks like a URL; write a new directory as ./NAME, and a key "
+            'that looks like a URL as JSON: memory exec \'{"command": ..., "key": ...}\' URL'
         )
     if not may_exist and not create:
         raise NotFound(f"no directory {url!r} for a memory: give a URL, or add --create to `put` or `exec`")
@@ -51,7 +51,7 @@ def _open_memory(url: str, s3: StoreOptions, *, before_url: str = "", create: bo
 
 
 def _may_exist(url: str) -> bool:
-    """Whether there may be a memory at a URL: False only for a path without a directory."""
+    """Whether a memory may be at a URL: False only for a path that is not a directory."""
     return "://" in url or os.path.isdir(os.path.expanduser(url))
 
 

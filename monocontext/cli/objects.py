@@ -101,7 +101,7 @@ def _note_left_out(store: Store, left_out: list[str], *, markers: bool = False) 
 
 
 def print_removed(store: Store, url: str, count: int, left_out: list[str]) -> None:
-    """Print how many objects were removed. Exits with 1 if objects remain whose keys no command accepts."""
+    """Print the number of removed objects. Exits with 1 if objects remain whose keys no command accepts."""
     print_line(f"{url}: removed {count:,}")
     if _note_left_out(store, left_out, markers=True):
         raise click.exceptions.Exit(1)
@@ -113,7 +113,7 @@ def put(
     create: Annotated[bool, Option(help="Fail if the object exists.")] = False,
     follow_links: FollowLinks = False,
 ) -> None:
-    """Store files below URL as they are. With a single FILE and no / at its end, URL is that of the object."""
+    """Store files below URL as they are. With a single FILE and no / at the end of URL, URL names the object."""
     *names, url = sources
     if not names:
         raise click.BadParameter(f"expected one or more files and then a URL, got only {url!r}")
@@ -132,7 +132,7 @@ def put(
 
 
 def _read_files(names: list[str], key: str, *, follow_links: bool) -> Iterator[tuple[str, bytes]]:
-    """Yield the key and the content of each file. `key`: that of stdin or a single file; empty to use the names."""
+    """Yield the key and the content of each file. `key`: the key of stdin or of a single file; empty to use names."""
     for name in names:
         path = Path(name).expanduser()
         if name == "-":
@@ -236,7 +236,7 @@ def rm(
         remove_documents(url, document or [], s3, yes=yes, forget=forget)
         return
     if yes:
-        raise click.UsageError("--yes is for --document, without which nothing is asked: leave it out")
+        raise click.UsageError("--yes is for --document; nothing else asks for confirmation: leave --yes out")
     url = _url_of(url, s3)
     if recursive:
         with open_store_at(url, s3) as store:
@@ -254,7 +254,7 @@ def rm(
 
 @contextmanager
 def _explain_folders(url: str, s3: StoreOptions, hint: str) -> Iterator[None]:
-    """Turn `NotFound` into `InvalidUrl` if the URL is that of a folder or a text. `hint`: how to name all of it."""
+    """Turn `NotFound` into `InvalidUrl` if the URL names a folder or a text. `hint`: how to act on all of it."""
     try:
         yield
     except NotFound as error:

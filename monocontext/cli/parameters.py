@@ -30,7 +30,7 @@ class _Declaration(NamedTuple):
 
 
 def Option(*flags: str, **settings: Any) -> _Declaration:  # named as in typer
-    """An option with these flags. Without a long flag it gets one from the parameter's name."""
+    """An option with these flags. If none is long, the parameter's name becomes the long flag."""
     return _Declaration(flags, settings)
 
 
@@ -49,7 +49,7 @@ class OptionGroup(NamedTuple):
 def make_command(
     function: Callable[..., None], name: str | None = None, *, kind: type[click.Command] = click.Command
 ) -> click.Command:
-    """Make the command that calls `function`. Its help is the docstring; options of groups come last in it."""
+    """Make the command that calls `function`. Its help is the docstring, and lists options of groups last."""
     parameters, shared = list[click.Parameter](), list[click.Parameter]()
     groups = dict[str, OptionGroup]()
     for parameter in _parameters_of(function).values():

@@ -82,7 +82,7 @@ search = make_command(_search, "search", kind=_SearchCommand)
 
 
 def _split_url(words: list[str]) -> tuple[list[str], str]:
-    """The words, and the URL: the first or last word that is no ` -word`. Raises a usage error if it may be either."""
+    """The words, and the URL: the first or last word that is no ` -word`. Raises `click.BadParameter` if both may."""
     unwanted = [word for word in words if word.startswith(" -")]
     wanted = [word for word in words if word not in unwanted]
     if not wanted:
@@ -131,7 +131,7 @@ def cite(
         print_note("the source has no checksum, so the text may differ from what was cited")
     if is_unchanged is False:
         place = f"{url}: characters {start} to {stop} (line {line})"
-        advice = "the context has changed, or the source is of another context"
+        advice = "the context has changed, or the source cites another one"
         raise MonocontextError(f"{place} differ from the cited text: {advice}")
 
 

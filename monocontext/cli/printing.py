@@ -27,19 +27,19 @@ _OPTIONS = (
 _KEYWORD = rf"\b({'|'.join(_OPTIONS.split())})=(?:True\b|\['([^']*)'\]|'([^']*)'|(?=[\s,;:)]|$))"
 """A keyword of Python and its value in a message of the library: `anonymous=True`, `region='x'`, `allow=['x']`."""
 _KEY_ADVICE = (("pass api_key= or", "give"), (", or pass api_key=", ""))
-"""Advice in messages to pass `api_key=`, and what replaces it, since no flag takes a key."""
+"""Advice in messages to pass `api_key=`, which no flag takes, and its replacement."""
 _quiet = False
 _handler: logging.Handler | None = None  # prints the records of our loggers with `--verbose`
 
 
 def set_quiet(quiet: bool) -> None:
-    """Turn remarks and progress off or on. Errors and results are always printed."""
+    """Suppress remarks and progress, or print them again. Errors and results are always printed."""
     global _quiet
     _quiet = quiet
 
 
 def is_quiet() -> bool:
-    """Whether remarks and progress are left out."""
+    """Whether remarks and progress are suppressed."""
     return _quiet
 
 
@@ -119,7 +119,7 @@ def print_error(program: str, error: object) -> None:
 
 
 def hide_secrets(message: str) -> str:
-    """A message without the passwords and signatures in its URLs, which a user may have given in the wrong place."""
+    """A message without the passwords and signatures in its URLs. Usage errors quote words in the wrong place."""
     return re.sub(r"\S+", lambda word: without_secrets(word[0]), message)
 
 

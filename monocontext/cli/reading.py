@@ -132,12 +132,12 @@ def _parse_range(text: str) -> slice:
 
 
 def _line_range(lines: str | None) -> slice | None:
-    """Parse `--lines`, which counts from 1, into a slice that counts from 0; None if it is not given."""
+    """Parse the value of `--lines`, which counts from 1, into a slice that counts from 0; None without the option."""
     if lines is None:
         return None
     part = _parse_range(lines)
     if 0 in (part.start, part.stop):
-        raise click.BadParameter(f"lines are counted from 1, or from the end with a minus sign, not {lines!r}")
+        raise click.BadParameter(f"no line 0, as in {lines!r}: lines count from 1, or from the end with a minus sign")
     ends = (end - 1 if end is not None and end > 0 else end for end in (part.start, part.stop))
     return slice(*ends)
 

@@ -216,7 +216,7 @@ def _split_url(arguments: list[str], patterns: list[str] | None) -> tuple[list[s
 
 
 def _check_pattern(pattern: str) -> str:
-    """Return the pattern. Raises `MonocontextError` for a class of POSIX, and `re.error` with the pattern as typed."""
+    """Return a valid pattern. Raises `MonocontextError` for a POSIX class, `re.error` for any other invalid pattern."""
     posix_class = re.search(_POSIX_CLASS, pattern)
     if posix_class:
         raise MonocontextError(
@@ -253,13 +253,13 @@ class _Scope:
         self._whole_text = ShownFile(escape(url), Document(0, url, 0, len(context), 0, 0, text_bytes), context)
 
     def ranges(self) -> list[tuple[int, int]]:
-        """The ranges [start, stop) to search, in characters."""
+        """The ranges [start, stop) of characters to search."""
         if self._globs is None or not self._documents.count:  # a text without documents is a file that is named
             return [(0, len(self._context))]
         return ranges_of(record for record in self._documents.records() if self._globs.select(record.name))
 
     def file_at(self, character: int) -> ShownFile | None:
-        """The document that holds a character; None if it is not to be searched."""
+        """The file that holds a character; None if it is not to be searched, or between documents."""
         if not self._documents.count:
             return self._whole_text
         record = self._documents.at(character)

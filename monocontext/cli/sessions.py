@@ -123,17 +123,17 @@ def pull(
 def _print_pulled(pulled: Pulled) -> None:
     """Print where a session is now, and the command that continues it."""
     if not pulled.is_new:
-        print_line(f"{pulled.session_id} is here already, as long or longer: {pulled.path}")
+        print_line(f"{pulled.session_id} is here already, with as many records or more: {pulled.path}")
     else:
         print_line(f"{pulled.session_id}: {pulled.records} records in {pulled.path}")
     if pulled.redacted:
-        print_line(f"{pulled.redacted} secrets are redacted, here too: the agent sees [REDACTED:...]")
+        print_line(f"redacted secrets: {pulled.redacted}; the agent sees [REDACTED:...] in their place")
     change_folder = "" if pulled.folder == Path.cwd().resolve() else f"cd {shlex.quote(str(pulled.folder))} && "
     print_line(f"continue it with: {change_folder}{shlex.join(pulled.command)}")
 
 
 def status(s3: S3, url: ArchiveUrl = None, to: To = None, as_json: AsJson = False) -> None:
-    """Show this machine's hooks, when its agents delete sessions, and how many the archive has of each project."""
+    """Show hooks of this machine, when its agents delete sessions, and the sessions of each project in the archive."""
     url = find_archive_url(url, to)
     hooks, notes = _find_hooks(Path.cwd())
     labels = [hook.label for hook in hooks]

@@ -47,14 +47,14 @@ def upload(
             upload_session, archive.store, project=project, user=user_at_machine(), redact=not no_redact,
             patterns=pattern or (), dry_run=dry_run, is_open=watch,
         )  # fmt: skip
-        Redactor(pattern or ())  # raises for a wrong pattern, which else each file would name
+        Redactor(pattern or ())  # raises for an invalid pattern, once instead of for each file
         files: list[SessionFile] = []
         for _ in repeat(watch, interval):
             try:
                 files = _select_sessions(names, everything, agent, watch)
             except (MonocontextError, OSError):
                 if not files:
-                    raise  # else a file is empty while it is written again: its upload says so
+                    raise  # else an agent may be rewriting a file: its upload reports that
             for file in files:
                 report = _upload_or_explain(upload_file, file, keeps_going=everything or watch)
                 if report is None:

@@ -76,7 +76,7 @@ def gc(
     """Remove earlier versions of the context at URL after a grace period, with the objects that only they use."""
     options = shared.stored_options(url, s3)
     if older_than < SAFE_SECONDS and not dry_run:
-        print_note("a grace period below two days makes running uploads and compactions start again")
+        print_note("with a grace period below two days, running uploads and compactions may have to start again")
     with progress_bar("gc", None) as show:
         report = collect(url, older_than_seconds=older_than, dry_run=dry_run, progress=show, store_options=options)
     if as_json:
@@ -166,7 +166,7 @@ def sync(
 
 
 def _print_synced(synced: Synced, url: str, dry_run: bool, as_json: bool) -> None:
-    """Print the changes that a sync made or, with `dry_run`, would make."""
+    """Print the changes that a sync has made or, with `dry_run`, would make."""
     changes = {"added": synced.added, "changed": synced.changed, "deleted": synced.deleted}
     version = synced.root.generation if synced.root else None
     if as_json:

@@ -42,7 +42,7 @@ NoFilters = Annotated[bool, Option(help="Write no search filters.")]
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """The options for the sources of a text."""
+    """The options that tell how to read the sources of a text."""
 
     encoding: Encoding = "utf-8"
     errors: Errors = "strict"
@@ -57,7 +57,7 @@ class SourceOptions:
     name_field: Annotated[str | None, Option(metavar="FIELD", help="Field with the name; by default a number.")] = None
 
     def __post_init__(self) -> None:
-        """Raise `click.UsageError` for options that do not go together."""
+        """Raise `click.UsageError` for options that exclude each other."""
         reads_plain_text = self.errors != "strict" or self.include or self.exclude or self.no_ignore
         if self.documents and (reads_plain_text or self.follow_links):
             raise click.UsageError("--documents reads rows, not folders or plain text: only --encoding goes with it")

@@ -28,7 +28,7 @@ class WebPage:
     script: str
 
     def policy(self, *, served: bool) -> str:
-        """The Content-Security-Policy. A page in a file may load nothing, a served page data from its own server."""
+        """The Content-Security-Policy. A page in a file may load nothing; a served page, only data from its server."""
         rules = {
             "default-src": "'none'",
             "script-src": _hash(self.script),
@@ -74,7 +74,7 @@ def load_page(package: str, scripts: Iterable[str]) -> WebPage:
 
 
 def data_block(name: str, value: Any) -> str:
-    """A block of data as JSON in ASCII, without angle brackets, so that a browser reads no markup in it."""
+    """A block of data as JSON in ASCII, with `<`, `>` and `&` escaped, so that a browser finds no markup in it."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")

@@ -36,7 +36,7 @@ class Parameters:
     """The parameters after the `?` of a request."""
 
     def __init__(self, encoded: str) -> None:
-        self._values = {name: values[-1] for name, values in parse_qs(encoded).items()}
+        self._values = {name: values[-1] for name, values in parse_qs(encoded).items()}  # of a repeated name, the last
 
     def text(self, name: str) -> str:
         """A parameter as it is; empty if it is missing."""
@@ -58,7 +58,7 @@ AnswerRequest = Callable[[Parameters], Any]  # returns the answer to a request, 
 
 
 class PageServer(ThreadingHTTPServer):
-    """Answers `GET /` with the page, and each path of `answers` with data as JSON."""
+    """Answers `GET /` with the page, and each path in `answers` with JSON."""
 
     daemon_threads = True
 
@@ -93,7 +93,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     server: PageServer
     protocol_version = "HTTP/1.1"
-    timeout = 60
+    timeout = 60  # seconds in which a client must send its request
 
     def do_GET(self) -> None:
         url = urlsplit(f"http://here/{self.path.lstrip('/')}")

@@ -1,4 +1,4 @@
-"""One call of one of our commands: its arguments, paths, input and output. `Output` is that of a command line."""
+"""The call of a command: its arguments, paths, input and output. `Output` is the result of a whole command line."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from monocontext.format.documents import Document
 from monocontext.shell.tree import TextFiles
 
 _WRITE_CHARACTERS = 64 << 10  # output is written in pieces of about this size
-NOT_A_FILE = {"": "No such file or directory", "directory": "Is a directory"}  # what coreutils print, by `check_kind`
+NOT_A_FILE = {"": "No such file or directory", "directory": "Is a directory"}  # as coreutils complain, by kind
 _NO_VALUE = "=\0"  # marks `--color` without a value, since getopt lacks options with an optional one
 
 Command = Callable[["ShellCall"], Awaitable[int]]
-"""Answers a call and returns the exit code. Raises `LeftToShell`, or an error whose message the shell prints."""
+"""Runs a call and returns its exit code. Raises `LeftToShell`, or an error whose message is printed on stderr."""
 
 
 class LeftToShell(Exception):
-    """Leaves a call to bashkit's own command."""
+    """We do not support a call: bashkit's own command must run it."""
 
 
 class ShellCall:
-    """One call. `context` is bashkit's `CommandContext`; `texts` are the files of each text by its folder."""
+    """The call of a command. `context`: bashkit's `CommandContext`. `texts`: the files of each text, by its folder."""
 
     def __init__(self, context: Any, texts: Mapping[str, TextFiles]) -> None:
         self.name: str = context.name
@@ -37,15 +37,15 @@ class ShellCall:
         self.files = context.fs  # all files of the shell: bashkit's `FileSystem`
         self.texts = texts
         self._context = context
-        self._first_input = b""  # what was read from stdin to know whether there is anything
+        self._first_input = b""  # the chunk that `has_input` has read from stdin
         self._buffer = io.StringIO()
-        self.written_bytes = 0  # what was handed to bashkit
-        self.least_status = 0  # the exit code where bashkit's own command returns 0
+        self.written_bytes = 0  # the bytes of stdout that bashkit has taken
+        self.least_status = 0  # the exit code if bashkit's own command returns 0
 
     def options(self, words: Mapping[str, str], others: Iterable[str] = ()) -> tuple[list[tuple[str, str]], list[str]]:
-        """Options by long name, with values, and operands; drops `--color`. Raises `LeftToShell` for unknown options.
-        With `words` of `{"q": "quiet", "n:": "lines="}`, where `n` takes a value, `-qn5 FILE` gives `[("quiet", ""),
-        ("lines", "5")]` and `["FILE"]`. `others`: long names without a letter."""
+        """Parse the arguments into options, without `--color`, and operands. Raises `LeftToShell` for unknown options.
+        `words`: long names by letter. `{"q": "quiet", "n:": "lines="}`, where `n` takes a value, turns `-qn5 FILE` into
+        `[("quiet", ""), ("lines", "5")]` and `["FILE"]`. `others`: long names of options without a letter."""
         arguments = [word + _NO_VALUE if word in ("--col", "--colo", "--color") else word for word in self.arguments]
         try:
             flags, operands = getopt.gnu_getopt(arguments, "".join(words), [*words.values(), *others, "color="])
@@ -61,19 +61,19 @@ class ShellCall:
         return "/" + posixpath.normpath(posixpath.join(self.cwd, operand)).lstrip("/")
 
     def locate(self, path: str) -> tuple[TextFiles, str] | None:
-        """The files of the text that a path belongs to, and the path in them; None for any other path."""
+        """The files of the text whose folder holds a path, and the path below that folder; None if no text holds it."""
         folders = [folder for folder in self.texts if path == folder or path.startswith(folder + "/")]
         folder = max(folders, key=len, default="")
         return (self.texts[folder], path.removeprefix(folder) or "/") if folder else None
 
     def document(self, operand: str) -> tuple[TextFiles, Document] | None:
-        """The document of an operand; None if it names anything else."""
+        """The document that an operand names, with the files of its text; None if it names anything else."""
         location = None if operand.endswith("/") else self.locate(self.path(operand))
         record = location[0].find(location[1]) if location else None
         return (location[0], record) if location and record is not None else None
 
     async def check_kind(self, operand: str) -> str:
-        """What an operand is: `directory`, another kind of file, or empty if missing. Complains if it is not a file."""
+        """The file type of an operand; empty if it is missing. Complains about a missing operand and about a folder."""
         path = self.path(operand)
         kind = str(self.files.stat(path)["file_type"]) if self.files.exists(path) else ""
         if kind in NOT_A_FILE:
@@ -81,12 +81,12 @@ class ShellCall:
         return kind
 
     async def has_input(self) -> bool:
-        """Whether there is anything to read from stdin."""
+        """Whether stdin has data. Keeps the chunk that it reads for `read_input`."""
         self._first_input = await self._context.stdin.read_chunk() or b""
         return bool(self._first_input)
 
     async def read_input(self) -> bytes:
-        """All that is left to read from stdin."""
+        """Read stdin to its end. Returns all data, with the chunk that `has_input` read."""
         return b"".join([self._first_input, *[chunk async for chunk in self._context.stdin]])
 
     async def write(self, text: str) -> None:
@@ -95,7 +95,7 @@ class ShellCall:
             await self.flush()
 
     async def flush(self) -> None:
-        """Write what is buffered. Raises `BrokenPipeError` if the reader has closed the pipe."""
+        """Write the buffered text to stdout. Raises `BrokenPipeError` if the reader has closed the pipe."""
         data = self._buffer.getvalue().encode(errors="surrogateescape")
         self._buffer = io.StringIO()
         await self._write_bytes(data)
@@ -104,7 +104,7 @@ class ShellCall:
         await self._write_error(f"{self.name}: {message}\n".encode(errors="surrogateescape"))
 
     async def run_plain(self, bash: Any) -> int:
-        """Run bashkit's own command in another shell, `bash`, which loses our command of that name."""
+        """Run bashkit's own command in `bash`, a new shell, without our command of that name. Returns its exit code."""
         bash.remove_builtin(self.name)
         bash.mount("/", self.files)
         bash.add_command("__input", self._read_input)
@@ -112,19 +112,19 @@ class ShellCall:
         line = " ".join([self.name, *map(self._quoted, self.arguments)])
         if self.name != "rg" or self._first_input or await self.has_input():  # without a pipe, rg searches the folder
             line = f"__input | {line}"
-        if self.name != "find":  # which stops at 1 MiB of names, and says so only where no pipe takes them
+        if self.name != "find":  # bashkit's stops at 1 MiB of names, and reports that only without a pipe
             line = f"set -o pipefail; {line} | __output"
         result = await bash.execute(line, stdout=self._write_bytes, stderr=self._write_error)
         return int(result.exit_code) or self.least_status
 
     def _quoted(self, word: str) -> str:
-        """A word, quoted for the other shell. There, a file that `<(...)` made in this shell is read by `__input`."""
+        """Quote a word for the other shell, where `__input` reads a file that `<(...)` made in this shell."""
         is_file = re.fullmatch(r"/dev/fd/\d+", word) and self.files.exists(word)
         return f"<(command __input {word})" if is_file else shlex.quote(word)
 
     async def _read_input(self, inner: Any) -> int:
-        """A command of the other shell: print the stdin of this call, or a file of this shell."""
-        with suppress(BrokenPipeError):  # nobody reads on
+        """A command of the other shell: write the stdin of this call, or a file of this shell, to stdout."""
+        with suppress(BrokenPipeError):  # the reader has closed the pipe
             if inner.argv:
                 await inner.stdout.write(self.files.read_file(inner.argv[0]))
                 return 0
@@ -134,7 +134,7 @@ class ShellCall:
         return 0
 
     async def _write_output(self, inner: Any) -> int:
-        """A command of the other shell: write its stdin as the output of this call."""
+        """A command of the other shell: pass its stdin on as the output of this call."""
         with suppress(BrokenPipeError):
             async for chunk in inner.stdin:
                 await self._write_bytes(chunk)
@@ -151,7 +151,7 @@ class ShellCall:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a command line wrote, and its exit code. `note` says how to go on where output was cut, else it is empty."""
+    """What a command line wrote, and its exit code. `note` says what was cut, and how to see the rest."""
 
     stdout: str
     stderr: str

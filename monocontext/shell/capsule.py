@@ -15,12 +15,12 @@ from typing import Any
 from monocontext.format.documents import Document
 from monocontext.shell.tree import DISK_BLOCK_BYTES, TextFiles
 
-_FILE, _DIRECTORY = 0, 1  # the types of the interface
-_ERROR_KINDS = {errno.ENOENT: 1, errno.EROFS: 3, errno.EISDIR: 5, errno.EFBIG: 0}  # of the interface; 0 is any other
+_FILE, _DIRECTORY = 0, 1  # values of `file_type`
+_ERROR_KINDS = {errno.ENOENT: 1, errno.EROFS: 3, errno.EISDIR: 5, errno.EFBIG: 0}  # by errno; 0 is any other error
 
 
 class _Slice(Structure):
-    """`BashkitFsAbiStrRef`, `BashkitFsAbiOwnedBytes` and `BashkitFsAbiOwnedDirEntries`, which have one layout."""
+    """`BashkitFsAbiStrRef`, `BashkitFsAbiOwnedBytes` and `BashkitFsAbiOwnedDirEntries`, which have the same layout."""
 
     _fields_ = (("pointer", c_void_p), ("length", c_size_t))
 
@@ -42,7 +42,7 @@ class _Entry(Structure):
 
 
 def _function(*arguments: Any) -> Any:
-    """The C type of a function of the table that may fail with an error."""
+    """The C type of a table function that takes a path and `arguments`, and may fail with an error."""
     return CFUNCTYPE(c_uint32, c_void_p, _Slice, *arguments, POINTER(_Error))
 
 
@@ -72,17 +72,17 @@ class Capsule:
 
     def __init__(self, files: TextFiles) -> None:
         self.files = files
-        self.failure = ""  # the last error of a store or the like, which commands may take for a missing file
+        self.failure = ""  # the last error other than those of a file, which commands may report as a missing file
         self._lent: dict[int, Any] = {}  # memory that bashkit reads and then gives back, by address
         own: dict[str, Callable[[str, Any], None]] = {
             "read_file": lambda path, result: self._lend_bytes(result[0], self.files.read(path)),
             "stat": lambda path, result: _describe(result[0], self.files.stat(path)),
             "read_dir": self._list,
-        }  # fmt: skip  # bashkit never asks `exists`: it takes what `stat` says
+        }  # fmt: skip  # bashkit calls `stat` instead of `exists`
         functions = {name: kind(self._table_function(own.get(name, _refuse))) for name, kind in _FUNCTIONS.items()}
         functions |= dict.fromkeys(("free_bytes", "free_dir_entries"), _FREE(self._free))
         self._table = _Table(**functions)
-        count_nothing = _COUNT(lambda instance: None)  # this object, not a count of references, keeps the files
+        count_nothing = _COUNT(lambda instance: None)  # this object, not a count of references, keeps the files alive
         self._handle = _Handle(1, 0, 1, count_nothing, count_nothing, ctypes.pointer(self._table))
         make = ctypes.pythonapi.PyCapsule_New
         make.restype, make.argtypes = ctypes.py_object, (c_void_p, ctypes.c_char_p, c_void_p)
@@ -119,7 +119,7 @@ class Capsule:
         self._lend(result, ctypes.create_string_buffer(data, max(1, len(data))), len(data))
 
     def _lend(self, result: Any, memory: Any, length: int, behind: object = None) -> None:
-        """Point a slice to memory. It is kept, with what is `behind` its pointers, until bashkit frees it."""
+        """Point a slice at memory, which stays until bashkit frees it. `behind`: what the memory itself points to."""
         result.pointer, result.length = ctypes.addressof(memory), length
         self._lent[result.pointer] = memory, behind
 

@@ -1,4 +1,4 @@
-"""The commands `grep`, `egrep`, `fgrep` and `rg` over documents. Search filters tell which parts of a text are read."""
+"""The commands `grep`, `egrep`, `fgrep` and `rg` over documents. They read only what search filters cannot rule out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from monocontext.shell.tree import TextFiles
 
 
 async def grep(call: ShellCall) -> int:
-    """Print the selected lines; returns 0 if there are any, else 1. Leaves stdin and other files to the shell."""
+    """Print the selected lines. Returns 0 if there are any, else 1. Raises `LeftToShell` for stdin and other files."""
     query = GrepQuery(call)
     if not query.operands and (not query.is_recursive or (query.is_rg and await call.has_input())):
         raise LeftToShell
@@ -32,11 +32,11 @@ class _Target:
 
     files: TextFiles
     shown: dict[int, tuple[str, Document]] | None
-    """The name by which a document is shown, by its number; None for the whole text, with paths below `root`."""
+    """The name to print and the document, by its number. None: the whole text, with `root` before each path."""
     root: str = ""
 
     def file_at(self, query: GrepQuery, character: int) -> ShownFile | None:
-        """The file that has a character of the text; None if that file is not to be searched."""
+        """The file that holds a character of the text; None if no file does, or if that file is not to be searched."""
         path_and_record = self.files.path_at(character)
         if path_and_record is None:
             return None
@@ -58,7 +58,7 @@ class _Search:
         self.has_selected = False  # whether a line was selected, once all rows are taken
 
     async def add(self, operand: str) -> None:
-        """Add the documents that an operand names; an empty operand is the working folder. Raises `LeftToShell`."""
+        """Add what an operand names; an empty operand is the working folder. Raises `LeftToShell` outside texts."""
         call, query = self._call, self._query
         path, files_and_document = call.path(operand), call.document(operand)
         if files_and_document is not None:
@@ -83,7 +83,7 @@ class _Search:
                 self._add_folder(files, "/", f"{prefix}{name}/")
 
     def _add_document(self, operand: str, files: TextFiles, record: Document) -> None:
-        """Add a document to the last target, if that has documents before it in the same text; else as a new target."""
+        """Add a document to the last target if that ends before it in the same text, else as a new target."""
         last = self._targets[-1] if self._targets else None
         documents = last.shown if last is not None and last.files is files else None
         if documents and record.number > next(reversed(documents)):
@@ -92,9 +92,9 @@ class _Search:
             self._targets.append(_Target(files, {record.number: (operand, record)}))
 
     def _add_folder(self, files: TextFiles, folder: str, prefix: str) -> None:
-        """Add the files of a folder. Their paths in the folder are shown after `prefix`."""
+        """Add the files below a folder. `prefix` is shown before their paths in the folder."""
         query = self._query
-        # These options need each name, and `grep -c` also names files without a match. Else one search does it all.
+        # These options depend on each name, and `grep -c` also prints files without a match. Else one search does.
         needs_names = query.has("invert-match", "include", "exclude", "exclude-dir", "glob", "type")
         if folder == "/" and not needs_names and (query.is_rg or not query.has("count")):
             self._targets.append(_Target(files, None, prefix))

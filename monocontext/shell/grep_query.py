@@ -1,4 +1,4 @@
-"""Parse a call of `grep` or `rg`: its options, its pattern as one of `re`, and which files it selects by name."""
+"""Parse a call of `grep` or `rg`: its options, its pattern as an expression of `re`, and the file names it selects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COMMON = {
     "o": "only-matching", "n": "line-number", "H": "with-filename", "m:": "max-count=", "A:": "after-context=",
     "B:": "before-context=", "C:": "context=",
 }  # fmt: skip
-"""Options of grep and rg by letter, with `:` and `=` if they take a value. Others are left to the shell."""
+"""Options of grep and rg by letter, with `:` and `=` if they take a value. bashkit runs a call with any other."""
 _GREP = _COMMON | {
     "E": "extended-regexp", "G": "basic-regexp", "s": "no-messages", "h": "no-filename", "r": "recursive",
     "R": "recursive", "I": "text",
@@ -25,17 +25,17 @@ _RG = _COMMON | {
     "S": "smart-case", "s": "case-sensitive", "N": "no-line-number", "I": "no-filename", "g:": "glob=", "t:": "type=",
 }  # fmt: skip
 _GREP_LONG = ("include=", "exclude=", "exclude-dir=", "line-buffered")
-_RG_LONG = ("files", "hidden", "no-heading", "no-ignore")  # these and those above have no letter
+_RG_LONG = ("files", "hidden", "no-heading", "no-ignore")  # options without a letter, as in `_GREP_LONG`
 _LAST_COUNTS = (
     ("with-filename", "no-filename"), ("line-number", "no-line-number"),
     ("ignore-case", "smart-case", "case-sensitive"),
 )  # fmt: skip
-"""Of the options in a row, only the last one given counts."""
+"""Of the options in each group, only the last one on the command line counts."""
 _SYNTAXES = {"grep": "basic-regexp", "egrep": "extended-regexp", "fgrep": "fixed-strings", "rg": "perl-regexp"}
 _TYPES = {"py": "py,pyi", "js": "js,jsx,mjs,cjs", "ts": "ts,tsx,mts,cts", "md": "md,markdown", "rust": "rs",
           "c": "c,h", "cpp": "cpp,cc,cxx,hpp,hh,h", "yaml": "yaml,yml", "sh": "sh,bash,zsh"}  # fmt: skip
-"""The endings of the file names of a type of `rg -t`. A type that is not here has one ending, its own name."""
-_MOST_LINES = 1 << 40  # the largest number in an option: more lines than a text has
+"""File name endings by type of `rg -t`. A type that is missing here has one ending, its own name."""
+_MOST_LINES = 1 << 40  # larger numbers in options mean the same: no text has more lines
 _CLASSES = {
     "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "blank": r" \t", "cntrl": r"\x00-\x1f\x7f", "digit": "0-9",
     "graph": "!-~", "lower": "a-z", "print": " -~", "punct": r"!-/:-@\[-`{-~", "space": r"\s", "upper": "A-Z",
@@ -50,10 +50,10 @@ _NO_INTERVAL = re.compile(r"\{(?!(?:\d+(?:,\d*)?|,\d+)\})")  # {a}; not {2} {2,}
 
 
 class GrepQuery:
-    """The options of a call."""
+    """The options and the pattern of a call."""
 
     def __init__(self, call: ShellCall) -> None:
-        """Raises `LeftToShell` for a call that is not ours, and `ValueError` for an invalid number or glob."""
+        """Raises `LeftToShell` for a call that bashkit must run, and `ValueError` for an invalid number or glob."""
         self._command = call.name
         self.is_rg = call.name == "rg"
         words = (_RG, _RG_LONG) if self.is_rg else (_GREP, _GREP_LONG)
@@ -77,7 +77,7 @@ class GrepQuery:
             self.most_lines = 1  # nothing of a file matters after its first line
 
     def has(self, *flags: str) -> bool:
-        """Whether one of these options, by long name, is given."""
+        """Whether any of these options, by long name, is given and not undone by a later one."""
         return not self._flags.isdisjoint(flags)
 
     def context(self, side: str) -> int:
@@ -85,7 +85,7 @@ class GrepQuery:
         return 0 if self.has("only-matching") else self._number(f"{side}-context", "context") or 0
 
     def _compile(self) -> Linewise:
-        """The pattern of the call. Raises `LeftToShell` if there is none, and `re.error` for one that is not ours."""
+        """The pattern of the call. Raises `LeftToShell` if there is none, `re.error` if Python cannot express it."""
         if not self.has("regexp") and not self.operands:
             raise LeftToShell
         patterns = "\n".join(self._values("regexp") or [self.operands.pop(0)]).split("\n")
@@ -123,7 +123,7 @@ class GrepQuery:
         return [value for option, value in self._options if option == word]
 
     def _number(self, *words: str) -> int | None:
-        """The last value of the first of these options that is given."""
+        """The last value of the first of these options that is given; None if none is. Raises `ValueError`."""
         values = next(filter(None, map(self._values, words)), None)
         return min(int(values[-1]), _MOST_LINES) if values else None
 
@@ -133,7 +133,7 @@ def _matches(name: str, globs: list[str]) -> bool:
 
 
 def _from_posix(pattern: str, *, extended: bool) -> str:
-    r"""A pattern of `grep` (`a\|b`), or with `extended` of `grep -E` (`a|b`), for `re`. Raises `re.error`."""
+    r"""Translate a pattern of `grep` (`a\|b`) or, if `extended`, of `grep -E` (`a|b`) for `re`. Raises `re.error`."""
     tokens = _TOKEN.findall(pattern)
     operators = [_operator(token, extended) for token in tokens]
     shape = "".join(operator or token.strip("{}") for operator, token in zip(operators, tokens, strict=True))
@@ -156,7 +156,7 @@ def _from_posix(pattern: str, *, extended: bool) -> str:
 
 
 def _operator(token: str, extended: bool) -> str:
-    """The operator that a token stands for; empty for a character."""
+    """The operator of `re` that a token stands for; empty if the token is a character or a set."""
     if token in ("*", "^", "$", "."):
         return token
     is_operator = token[-1] in "(){}|+?" and len(token) == (1 if extended else 2) and token[0] in (token[-1], "\\")

@@ -1,5 +1,5 @@
-"""Find the lines of files in a text and format them as grep does: for the command `grep`, and for that of a shell.
-Line numbers count from 1 in the file. A header line between documents belongs to no file."""
+"""Find lines of files in a text and format them as grep does, for `monocontext grep` and for the grep of the shell.
+Line numbers count from 1 in each file. A header line between documents belongs to no file."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from monocontext.text.search.hits import Hit
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-_MOST_GAP = 1 << 20  # documents are searched together if at most as many characters lie between them
+_MOST_GAP = 1 << 20  # characters; documents with at most this many between them are searched together
 NAME, NUMBER, MATCH, PLAIN = "\x1b[35m", "\x1b[32m", "\x1b[1;31m", "\x1b[0m"  # the colours of terminals
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShownFile:
-    """A file of a text, and the name by which it is shown."""
+    """A file of a text, and the name that is printed for it."""
 
     name: str
-    document: Document  # of a text without documents, one that is all of it
+    document: Document  # if the text has none, one that spans the whole text
     text: Monocontext
 
 
@@ -41,7 +41,7 @@ class Line(NamedTuple):
 
 
 def ranges_of(documents: Iterable[Document]) -> list[tuple[int, int]]:
-    """The ranges of a text to search for these documents, given in text order. They may include other documents."""
+    """The ranges of a text that hold these documents, given in text order. They may hold others between them."""
     ranges: list[tuple[int, int]] = []
     for document in filter(len, documents):
         is_near = bool(ranges) and document.start - ranges[-1][1] <= _MOST_GAP
@@ -59,8 +59,8 @@ def select_lines(
     most_per_file: int | None = None,
     executor: Executor | None = None,
 ) -> Iterator[Line]:
-    """The lines in `ranges` that match, or with `invert` those that do not: of each file the first `most_per_file`.
-    `file_at` returns the file that has a character, the first of a line; None if that file is not to be searched."""
+    """Yield the lines in `ranges` that match or, with `invert`, do not match: the first `most_per_file` of each file.
+    `file_at` takes the first character of a line and returns its file; None if that file is not to be searched."""
     search = partial(text.grep, list(pattern.patterns), executor=executor)
     pending = ranges[::-1] if most_per_file != 0 else []
     file, count = None, 0
@@ -84,7 +84,7 @@ def select_lines(
 
 
 def _without_match(text: Monocontext, pattern: Linewise, start: int, stop: int) -> Iterator[Hit]:
-    """The lines of characters [start, stop) that do not match."""
+    """Yield the lines in characters [start, stop) that do not match."""
     offset, first = start, text.span.source.line_of(start) + 1
     for number, line in enumerate(text.view(start, stop).lines, first):
         content = line.removesuffix("\n")
@@ -101,7 +101,7 @@ class Style:
     has_names: bool
     has_numbers: bool
     only_matching: bool
-    before: int  # the lines of context before a line, and after it
+    before: int  # the most lines of context before a selected line, and after it
     after: int
     has_headings: bool = False  # whether the name of a file is printed once above its lines instead of in each line
     has_columns: bool = False  # whether the line number is followed by the byte at which the first match begins, from 1
@@ -112,7 +112,7 @@ class Style:
         return f"{colour}{text}{PLAIN}" if self.has_colour else text
 
     def rows(self, line: Line) -> Iterator[str]:
-        """The printed rows of a line: one, or with `only_matching` one for each match."""
+        """Yield the printed rows of a line: one or, with `only_matching`, one for each match."""
         mark = ":" if line.hit else "-"
         before = f"{self.paint(NAME, line.file.name)}{mark}" if self.has_names and not self.has_headings else ""
         before += f"{self.paint(NUMBER, str(line.number))}{mark}" if self.has_numbers else ""
@@ -150,14 +150,14 @@ def format_lines(selected: Iterable[Line], style: Style) -> Iterator[str]:
 
 
 def count_lines(selected: Iterable[Line], style: Style) -> Iterator[tuple[str, int]]:
-    """The name of each file that has selected lines, with the number of these, or with `only_matching` of matches."""
+    """Yield the name of each file with selected lines, and their number or, with `only_matching`, that of matches."""
     for file, lines in groupby(selected, key=lambda line: line.file):
         matches = (len([*style.pattern.finditer(line.text)]) if style.only_matching else 1 for line in lines)
         yield file.name, sum(max(1, count) for count in matches)
 
 
 def with_context(file: ShownFile, selected: Iterable[Line], style: Style) -> Iterator[Line | None]:
-    """The selected lines of a file and those around them, each once; None stands for a gap."""
+    """Yield the selected lines of a file and the lines around them, each once; None stands for a gap."""
     last = due = 0  # numbers of the last line yielded, and of the last line of context after a hit
     for line in selected:
         yield from _lines(file, last + 1, min(due, line.number - 1))
@@ -172,7 +172,7 @@ def with_context(file: ShownFile, selected: Iterable[Line], style: Style) -> Ite
 
 
 def _lines(file: ShownFile, first: int, last: int) -> Iterator[Line]:
-    """The lines `first` to `last` of a file, both included, as far as the file has them."""
+    """Yield the lines of context from `first` to `last`, both included, as far as the file has them."""
     if first > last:
         return
     document, span = file.document, file.text.span

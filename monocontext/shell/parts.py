@@ -12,14 +12,14 @@ from monocontext.text.monocontext import Monocontext
 STOPPING: dict[str, str] = dict.fromkeys(("cksum", "diff", "md5sum", "rev", "sha1sum", "sha256sum"), "")
 STOPPING |= {"cut": "bcdf", "expand": "t", "fold": "w", "hexdump": "efns", "nl": "bdfhilnsvw", "od": "AjNStw"}
 STOPPING |= {"tac": "s", "unexpand": "t"}
-"""Commands that in bashkit stop at an operand that is not a file; in Unix they go on. The letters take a value."""
+"""Commands that stop in bashkit, but not in Unix, at an operand that is no file; and which letters take a value."""
 _COUNTS = {"l": "lines", "w": "words", "m": "chars", "c": "bytes"}
-_UNSIZED_WIDTH = 7  # of the numbers that `wc` prints, if a folder or stdin is among its operands
+_UNSIZED_WIDTH = 7  # the columns of each number of `wc`, as in GNU, if a folder or stdin is among its operands
 _SED = re.compile(r"([1-9]\d*|\$)(?:,(\+?)(\d+|\$))?p(?:;(\d+)q)?")  # 10p  10,20p  10,+5p  $p  1,9p;9q; not /a/p
 
 
 async def head_or_tail(call: ShellCall) -> int:
-    """Print the first or last lines or bytes of a document."""
+    """Print the first or last lines or bytes of a document. Returns 0."""
     old_form = r"^-(\d+)$" if call.name == "head" else r"^-(\d+)$|^(?=\+\d+$)"  # head -5  tail -5  tail +5
     call.arguments[:1] = [re.sub(old_form, r"-n\1", word) for word in call.arguments[:1]]
     options, operands = call.options({"n:": "lines=", "c:": "bytes="})
@@ -38,7 +38,7 @@ async def head_or_tail(call: ShellCall) -> int:
 
 
 async def sed(call: ShellCall) -> int:
-    """Print a range of lines of a document: `sed -n 10,20p FILE`. Leaves any other script to the shell."""
+    """Print lines of a document, as `sed -n 10,20p FILE` does. Raises `LeftToShell` for any other script."""
     options, operands = call.options({"n": "quiet"})
     script = _SED.fullmatch(operands.pop(0).replace(" ", "")) if operands else None
     if script is None or not options:
@@ -53,7 +53,7 @@ async def sed(call: ShellCall) -> int:
 
 
 async def wc(call: ShellCall) -> int:
-    """Print counts of files. Only words need the text of a document. Returns 1 if an operand is not a file."""
+    """Print the counts of files. Only the count of words reads a document. Returns 1 if an operand is not a file."""
     options, operands = call.options(_COUNTS)
     chosen = {unit for unit, _ in options} or {"lines", "words", "bytes"}
     units = [unit for unit in _COUNTS.values() if unit in chosen]
@@ -72,7 +72,7 @@ async def wc(call: ShellCall) -> int:
 
 
 async def _count(call: ShellCall, operand: str, kind: str, units: list[str]) -> Counter[str]:
-    """The lines, words, characters and bytes of a file or of stdin. Words are 0 if they are not among `units`."""
+    """The lines, words, characters and bytes of a file or of stdin. Words count as 0 if `units` does not name them."""
     if kind == "directory":
         return Counter()
     files_and_document = None if kind == "stdin" else call.document(operand)
@@ -94,7 +94,7 @@ def _count_words(view: Monocontext) -> int:
 
 
 async def drop_unreadable(call: ShellCall) -> int:
-    """Complain about operands that are not files, and leave the others to the shell's own command (`STOPPING`)."""
+    """Complain about operands that are not files, and let bashkit's own command (`STOPPING`) run on the others."""
     letters = STOPPING[call.name]
     takes_value = re.compile("--[a-z-]+" + (rf"|-\w*[{letters}]" if letters else ""))
     before_each = zip(["", *call.arguments], call.arguments, strict=False)
@@ -108,7 +108,7 @@ async def drop_unreadable(call: ShellCall) -> int:
 
 
 def _view(call: ShellCall, operands: list[str]) -> Monocontext:
-    """The text of a document, the only operand. Raises `LeftToShell` for any other operands."""
+    """The text of the document that the only operand names. Raises `LeftToShell` for other or more operands."""
     files_and_document = call.document(operands[0]) if len(operands) == 1 else None
     if files_and_document is None:
         raise LeftToShell
@@ -127,7 +127,7 @@ async def _write_bytes(call: ShellCall, view: Monocontext, count: int) -> int:
 
 
 async def _write_lines(call: ShellCall, view: Monocontext, start: int, stop: int) -> int:
-    """Print lines [start, stop) of a view, as many as there are; returns 0."""
+    """Print lines [start, stop), counted from 0, as far as a view has them; returns 0."""
     first, last = (view.span.line_start(min(line, len(view.lines))) for line in (start, stop))
     for chunk in view.view(first, last).chunks():
         await call.write(chunk)

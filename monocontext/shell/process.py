@@ -23,11 +23,11 @@ from monocontext.errors import MonocontextError
 
 
 class Ended(Exception):
-    """The process ended without a reply."""
+    """The process has ended without a reply."""
 
 
 class Child:
-    """A process that runs `main` of a module, and ends by itself if a call takes more than `seconds`."""
+    """A process that runs `main` of a module, and exits if a call takes more than `seconds`."""
 
     def __init__(self, module: str, seconds: float) -> None:
         home = str(Path(__file__).resolve().parents[2])
@@ -45,8 +45,8 @@ class Child:
     def call(
         self, message: bytes, answer: Callable[[int, bytes], bytes], take: Callable[[bytes], None] | None = None
     ) -> bytes:
-        """Send a message and return the reply. `answer` takes the number of a text and a request for it; `take` takes
-        parts of the reply. Any exception ends the process; `Ended` says that it ended by itself."""
+        """Send a call and return the reply. `answer` takes the number of a text and a request, and returns data; `take`
+        takes each part of the reply. Any exception ends the process. Raises `Ended` if it ended without a reply."""
         outward, inward = self.process.stdin, self.process.stdout
         assert outward is not None
         assert inward is not None
@@ -82,7 +82,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 class Host:
-    """The host process, as the other process sees it. Safe for use by many threads."""
+    """The pipes to the host, for `main` in the other process. Safe for use by many threads."""
 
     def __init__(self) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the host
@@ -91,10 +91,10 @@ class Host:
         self._lock = threading.Lock()
 
     def receive(self) -> bytes:
-        """Wait for the message of the next call; empty if the host has ended."""
+        """Wait for the next call, and start its time limit. Empty if the host has ended."""
         faulthandler.cancel_dump_traceback_later()
         message = _read(self._inward)
-        # its thread runs also while `re` holds the GIL, and after the host has died
+        # The thread of faulthandler ends this process even while `re` holds the GIL, or after the host has died.
         faulthandler.dump_traceback_later(float(sys.argv[1]), exit=True, file=self._nowhere)
         return message
 
@@ -103,7 +103,7 @@ class Host:
             _write(self._outward, message)
 
     def ask(self, number: int, request: bytes) -> bytes:
-        """The answer to a request about the text `number`. Raises `OSError` with the message of the host."""
+        """Ask the host for data of the text `number`. Raises `OSError` with the message of an error in the host."""
         with self._lock:
             _write(self._outward, b"?" + number.to_bytes(4, "big") + request)
             answer = _read(self._inward)

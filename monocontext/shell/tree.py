@@ -18,8 +18,8 @@ from monocontext.text.documents.by_name import Documents
 from monocontext.text.monocontext import Monocontext
 
 MOST_READ_BYTES = 24 << 20
-"""The largest file that a command of the shell itself may read: it keeps at most 32 MB of text in memory."""
-DISK_BLOCK_BYTES = 4096  # the size of a folder, as `stat` says it; `ls -l` counts files in blocks of this size
+"""The largest file that bashkit's own commands may read: bashkit keeps at most 32 MB of text in memory."""
+DISK_BLOCK_BYTES = 4096  # the size of a folder; the total of `ls -l` counts in blocks of this size
 _UNSAFE = re.compile(
     "[\0-\x1f\x7f-\x9f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
@@ -28,8 +28,8 @@ _MOST_NAME_BYTES = 255  # of a part of a path
 
 
 class TextFiles:
-    """The files of a text. A path begins with a slash, and ends with none, except for the folder `/`. `open_text` is
-    called when the text is first used. Errors are `OSError` with an `errno`, or those of the store."""
+    """The files of a text. A path begins with a slash and, except for the folder `/`, does not end with one. Errors are
+    `OSError` with an `errno`, or those of the store. The first use of the text calls `open_text`."""
 
     def __init__(self, open_text: Callable[[], Monocontext]) -> None:
         self._open_text = open_text
@@ -50,7 +50,7 @@ class TextFiles:
         return record
 
     def entries(self, path: str) -> dict[str, Document | None]:
-        """The entries of the folder `path`, by name; None stands for a folder. Raises `FileNotFoundError`."""
+        """The entries of a folder, by name; None stands for a folder. Raises `FileNotFoundError` for any other path."""
         if path not in self._folders:
             raise FileNotFoundError(errno.ENOENT, "No such file or directory")
         return self._folders[path]
@@ -60,7 +60,7 @@ class TextFiles:
         if record is None:
             raise IsADirectoryError(errno.EISDIR, "Is a directory")
         if record.bytes > MOST_READ_BYTES:
-            why = f"{record.bytes:,} bytes are too many for this command: grep, or read parts with head, tail, sed -n"
+            why = f"{record.bytes:,} bytes are too many for this command: use grep, or head, tail or sed -n for a part"
             raise OSError(errno.EFBIG, why)
         return "".join(self.view(record).chunks()).encode()
 
@@ -76,12 +76,12 @@ class TextFiles:
         return self._folders.get(dirname(path), {}).get(basename(path))
 
     def below(self, path: str) -> list[tuple[str, Document]]:
-        """The paths and documents of the files below a folder, in the order of the text."""
+        """The path and the document of each file below a folder, in the order of the text."""
         prefix = path.rstrip("/") + "/"
         return [item for item in self._paths.values() if item[0].startswith(prefix)]
 
     def path_at(self, character: int) -> tuple[str, Document] | None:
-        """The file that has a character of the text, and its path (at most 1 GET if names are paths)."""
+        """The path and document of the file that holds a character, or None (at most 1 GET if names are paths)."""
         if self._documents is None:
             return self._paths.get(0)
         record = self._documents.at(character) or self._documents.ending_at(character)
@@ -96,13 +96,13 @@ class TextFiles:
 
     @cached_property
     def _paths(self) -> dict[int, tuple[str, Document]]:
-        """The path of each document by its number, in the order of the text."""
+        """The path and the document of each file by the document's number, in the order of the text."""
         entries = ((join(above, name), item) for above, below in self._folders.items() for name, item in below.items())
         return dict(sorted((item.number, (path, item)) for path, item in entries if item is not None))
 
     @cached_property
     def _folders(self) -> dict[str, dict[str, Document | None]]:
-        """The entries of each folder; None stands for a folder (1 GET for 4,096 documents)."""
+        """The entries of each folder by its path; None stands for a folder (1 GET for 4,096 documents)."""
         folders: dict[str, dict[str, Document | None]] = {"/": {}}
         text, documents = self.text, self._documents
         if documents is None and len(text):
@@ -119,7 +119,7 @@ class TextFiles:
 
 
 def _bytes_of(text: Monocontext) -> int:
-    """The bytes of a text. A part of a stored text is read to count them."""
+    """The length of a text in UTF-8 bytes. Reads the text, unless it is the whole of a stored text."""
     reader = text._reader
     if reader is not None and len(text) == reader.characters:
         return reader.text_bytes
@@ -127,13 +127,13 @@ def _bytes_of(text: Monocontext) -> int:
 
 
 def _path_of(name: str) -> str:
-    """The path of a document, unless another one has it; `/` if the name gives no path."""
+    """The path that a name gives, even if another document has it; `/` if the name gives none."""
     parts = [part for part in _UNSAFE.sub("~", name).split("/") if part not in ("", ".", "..")]
     return "/" if any(len(part.encode()) > _MOST_NAME_BYTES for part in parts) else "/" + "/".join(parts)
 
 
 def _make_folders(folders: dict[str, dict[str, Document | None]], path: str) -> bool:
-    """Make a folder and those above it. Returns whether all of them are folders: one may be a file."""
+    """Make a folder and the folders above it. Returns False if one of these paths is a file."""
     above, name = dirname(path), basename(path)
     if path not in folders and _make_folders(folders, above) and name not in folders[above]:
         folders[above][name], folders[path] = None, {}

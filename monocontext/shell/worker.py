@@ -25,10 +25,10 @@ from monocontext.shell.process import Host
 from monocontext.shell.tree import TextFiles
 from monocontext.text.monocontext import served_text
 
-_READ_SHARE = 8 / 9  # the share of a command line's time in which texts are read; then it says what it did not reach
-_MOST_MEMORY_BYTES = 2 << 30  # of the process: it runs out of memory before the machine does
-_CACHE_BYTES = 16 << 20  # the frames of each text that are kept here; the host has the main cache
-_KEPT_OUTPUT_BYTES = 10 << 20  # of the output of one of our commands; bashkit drops the rest if no pipe takes it
+_READ_SHARE = 8 / 9  # of a command line's time, in which texts are read; the rest is for the report of what was not
+_MOST_MEMORY_BYTES = 2 << 30  # the limit of this process, which must run out of memory before the machine does
+_CACHE_BYTES = 16 << 20  # for frames of each text; the host has the main cache
+_KEPT_OUTPUT_BYTES = 10 << 20  # of our commands' output; bashkit drops the rest if it does not go to a pipe
 _KEEPS = re.compile(r"[(){}<>&;`\n]|-exec|\b(?:xargs|timeout|nohup|env|command|eval|sh|bash|time|if|while|for|until)\b")
 """Matches a command line in which the output of our commands may not go to a pipe, as in `x=$(ls)`; not `ls | sort`."""
 _COMMANDS: dict[str, Command] = {
@@ -41,11 +41,11 @@ _TAKING_INPUT = (*_COMMANDS, *STOPPING, "cat", "seq", "yes")
 """In such a loop or group, bashkit gives the rest of the pipe to the first of these commands, unless `command` precedes
 it. In plain pipes it must not be there: it would make them take all of their input at once."""
 _STOPPING_CALL = re.compile(rf"\b({'|'.join(STOPPING)})\b(?=(?:[^|;&\n]*?\s[^\s|;&-][^\s|;&]*+){{2}}|[^|;&\n]*[{{*?[])")
-"""Matches a call of such a command with several operands, as `tac a b` and `tac *.log`, but not `tac -s x`."""
+"""Matches a call of a command in `STOPPING` with several operands, as `tac a b` or `tac *.log`; not `tac -s x`."""
 
 
 class _Worker:
-    """Runs command lines. The file systems of the shell live on between them."""
+    """Runs command lines. The texts and `/tmp` stay open between them."""
 
     def __init__(self, host: Host, folders: list[str]) -> None:
         self._host, self._folders = host, folders
@@ -53,19 +53,19 @@ class _Worker:
         self._scratch = bashkit.FileSystem()
         for entry in self._scratch.read_dir("/"):
             self._scratch.remove(f"/{entry['name']}", recursive=True)
-        self._seconds = self._end = 0.0  # how long the command line may take, and when texts are no longer read for it
+        self._seconds = self._end = 0.0  # the time limit of a command line, and when it stops reading texts
         self._written_bytes = 0  # the output of all our commands in the command line
 
     def _open_files(self, number: int) -> TextFiles:
         def ask(request: bytes) -> bytes:
             if time.monotonic() > self._end:
-                raise MonocontextError("stopped for lack of time, before the end: search fewer files, or a rarer word")
+                raise MonocontextError("stopped for lack of time, before the end: search fewer files or a rarer word")
             return self._host.ask(number, request)
 
         return TextFiles(lambda: served_text(ServedReader(ask, cache_bytes=_CACHE_BYTES)))
 
     async def run(self, command: str, changed: list[int], seconds: float, most_bytes: int) -> Output:
-        """Run a command line, and cut its output to `most_bytes`. `changed`: the numbers of the texts to open again."""
+        """Run a command line; cut stdout to `most_bytes`, stderr to a quarter. `changed`: texts to open again."""
         self._seconds = seconds
         self._end = time.monotonic() + _READ_SHARE * seconds
         self._written_bytes = 0
@@ -79,7 +79,7 @@ class _Worker:
         if result.error and result.error not in errors:
             errors += f"{result.error}\n"
         shown, told = _cut(written, most_bytes), _cut(errors.encode(), most_bytes // 4)
-        notes = ["the shell keeps no more output than this: print less, or to files"] if result.stdout_truncated else []
+        notes = ["the shell has dropped the rest: print less, or write to /tmp"] if result.stdout_truncated else []
         if len(shown) < len(written):
             goes_on = self._keep(written, shown.count(b"\n") + 1)
             notes.append(f"cut: {len(shown):,} of {len(written):,} bytes; {goes_on}")
@@ -89,7 +89,7 @@ class _Worker:
         return Output(shown.decode(errors="replace"), told.decode(errors="ignore"), exit_code, "; ".join(notes))
 
     async def _new_bash_for(self, command: str) -> bashkit.Bash:
-        """Make a shell for a command line, with what this needs besides our commands."""
+        """Make a shell with our commands, and with the further commands and aliases that a command line needs."""
         bash = self._new_bash(self._folders[0] if len(self._folders) == 1 else "/")
         for name in STOPPING if "xargs" in command else set(_STOPPING_CALL.findall(command)):
             bash.add_command(name, partial(self._run_command, drop_unreadable))
@@ -134,18 +134,18 @@ class _Worker:
             self._written_bytes += call.written_bytes
 
     def _failures(self, command: str) -> str:
-        """What bashkit does not report: files that could not be read, and output that may be lost."""
+        """Errors that bashkit does not report, a line each: texts that could not be read, output that may be lost."""
         failures = ""
         for capsule in self._capsules.values():
-            failures += f"not all could be read: {capsule.failure}\n" if capsule.failure else ""
+            failures += f"not all files could be read: {capsule.failure}\n" if capsule.failure else ""
             capsule.failure = ""
         if self._written_bytes > _KEPT_OUTPUT_BYTES and _KEEPS.search(command.replace("2>/dev/null", "")):
-            failures += f"more than {_KEPT_OUTPUT_BYTES:,} bytes of output, of which the shell may have lost some: "
+            failures += f"the shell may have lost some of more than {_KEPT_OUTPUT_BYTES:,} bytes of output: "
             failures += "write less, or use nothing but a pipe, as in `grep WORD FILE | sort`\n"
         return failures
 
     def _keep(self, written: bytearray, first: int) -> str:
-        """Keep the whole output in a file; returns how to read on, from line `first`."""
+        """Keep the whole output in a file. Returns advice on how to read it from line `first` on."""
         try:
             self._scratch.write_file("/output", bytes(written))
         except RuntimeError:
@@ -158,14 +158,14 @@ async def _collect(data: bytearray, piece: bytes) -> None:
 
 
 def _cut(data: bytes | bytearray, most_bytes: int) -> bytes:
-    """The beginning of some data, of whole lines if possible."""
+    """At most the first `most_bytes` of data, cut after a line if one ends in their second half."""
     if len(data) <= most_bytes:
         return bytes(data)
     return bytes(data[: data.rfind(b"\n", most_bytes // 2, most_bytes) + 1 or most_bytes])
 
 
 def main() -> None:
-    """The main function of the process. It answers the messages of `Shell`."""
+    """Run the process of a `Shell`: answer its calls, each with a command line, until it ends."""
     if sys.platform != "win32":
         import resource
 

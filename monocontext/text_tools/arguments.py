@@ -23,7 +23,7 @@ HALF_A_PAIR = "half a surrogate pair, which is not a character"
 
 
 def check_arguments(tool: str, work: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert arguments to the types of a tool's parameters. Raises `ToolRefusal` for the first wrong one.
+    """Convert arguments to the types of a tool's parameters. Raises `ToolRefusal` for the first that is wrong.
 
     `tool` is the name of the tool, and `work` its function. Other forms of numbers and booleans are accepted if nothing
     is lost: `"5"` and `5.0` for 5, `"true"` for True.
@@ -41,7 +41,7 @@ def check_arguments(tool: str, work: Callable[..., Any], arguments: Mapping[str,
 
 
 def _convert(name: str, value: Any, annotation: Any) -> Any:
-    """The value, in one of the types of the annotation. Raises `ToolRefusal` if it has no form of them."""
+    """Convert a value to one of the types in an annotation. Raises `ToolRefusal` if that would lose something."""
     kinds = get_args(annotation) or (annotation,)
     if type(value) in kinds:
         if isinstance(value, str) and not is_unicode(value):
@@ -71,5 +71,5 @@ def _number(value: Any) -> float | None:
 
 
 def is_unicode(value: str) -> bool:
-    """Whether a string can be encoded as UTF-8: it has no half of a surrogate pair."""
+    """Whether a string can be encoded as UTF-8, since it has no lone half of a surrogate pair."""
     return value.encode(errors="replace").decode() == value

@@ -59,7 +59,7 @@ class TextTools:
         return text if isinstance(text, Monocontext) else text()
 
     def describe(self) -> ToolReply[Info]:
-        """Describe the text: its size in characters, lines and documents, how it begins and ends."""
+        """Describe the text: its size in characters, lines and documents, and how it begins and ends."""
         text = self._text
         size = len(text)
         documents = text._own_documents
@@ -78,10 +78,10 @@ class TextTools:
     def read(
         self, start: int = 0, stop: int | None = None, unit: str = "characters", document: str = ""
     ) -> ToolReply[Slice]:
-        """Read a part of the text: characters start to stop, like a slice in Python: stop is not included, and negative
-        numbers count from the end.
+        """Read characters start to stop of the text, as a slice in Python: stop is not included, and negative numbers
+        count from the end.
 
-        At most about 20,000 bytes at once: a longer part is cut, and its last line states the range to go on with.
+        A reply has at most 20,000 bytes: a longer part is cut, and its last line gives the range to continue with.
 
         Args:
             start: The first character of the part, or the first line, counted from 0.
@@ -109,7 +109,7 @@ class TextTools:
         Line numbers are those of the document, from 1; characters are those of the whole text, for reading on. In a
         text without documents, each is `character:line number:line`. Header lines between documents are not searched.
 
-        Texts of many GB are fine. A search that finds too much or takes too long says from where to go on.
+        Texts of many GB are fine. A search that finds too much or takes too long says where to continue.
 
         Args:
             pattern: A Python regular expression; with fixed, literal text. At most 10,000 characters.
@@ -167,7 +167,7 @@ class TextTools:
         )
 
     def outline(self) -> ToolReply[Text]:
-        """Outline the text: headings, definitions, turns or log lines out of its head, its tail and places between."""
+        """Outline the text: headings, definitions, turns or log lines from its head, its tail and places between."""
         outlined = str(self._text.outline())
         return ToolReply(outlined, Text(outlined))
 
@@ -226,7 +226,7 @@ def tools(
 
 
 def _shell(places: Mapping[str, Place], kept: KeepTool | None, options: OpenOptions) -> Shell:
-    """A shell over texts, each in a folder named by its key, or by its URL if that is empty, and over kept texts."""
+    """A shell over texts and kept texts. The folder of a text is named after its key or, if that is empty, its URL."""
     texts: dict[str, Callable[[], Monocontext]] = {}
     for name, place in places.items():
         text = _open(place, options)
@@ -267,7 +267,7 @@ def search_words(text: Monocontext, words: str, most: int, *, per_document: bool
 
 
 def _as_function(method: Callable[..., ToolReply[Any]], name: str) -> Callable[..., str]:
-    """Make a plain function of a tool. An error that the caller can correct is returned as a `str`, too."""
+    """Make a plain function of a tool. It returns an error that the caller can correct as `error: MESSAGE`."""
     signature = inspect.signature(method).replace(return_annotation=str)
 
     def tool(*arguments: Any, **named_arguments: Any) -> str:
@@ -287,7 +287,7 @@ def _as_function(method: Callable[..., ToolReply[Any]], name: str) -> Callable[.
 
 def _character_range(text: Monocontext, start: int, stop: int | None, unit: str) -> tuple[int, int]:
     """Convert a range in characters or lines to characters [first, last)."""
-    if unit in ("characters", "chars"):  # models write it so
+    if unit in ("characters", "chars"):  # models use both words
         first, last, _ = slice(start, stop).indices(len(text))
         return first, last
     if unit != "lines":

@@ -35,8 +35,8 @@ class KeepTool:
     def keep(self, text: str, name: str, ttl_seconds: int = DAY_SECONDS) -> ToolReply[Kept]:
         """Keep a text that is too large for a prompt, such as the output of a tool, as a document for the other tools.
 
-        The reply has its name, its size and its beginning. If the name is taken, the text gets another: nothing is
-        overwritten.
+        The reply has the name, the size and the beginning of the document. If the name is taken, a number is added to
+        it: nothing is overwritten.
 
         Args:
             text: The text; it ends with a newline, or gets one.
@@ -65,7 +65,7 @@ class KeepTool:
         return ToolReply(reply, kept)
 
     def text(self) -> Monocontext:
-        """The texts that are kept now, as documents. Returns the same object while they do not change (1 LIST)."""
+        """The texts that are kept now, as documents (1 LIST). Returns the same object as long as they do not change."""
         with self._lock:
             versions = [(entry.key, entry.etag) for entry in self._memory.entries()]
             if self._text is None or versions != self._versions:

@@ -1,4 +1,4 @@
-"""Types of the replies of tools: a text for models, with the same content as fields for programs.
+"""Types of tool replies: a text for models, which has the same content as fields for programs.
 
 MCP makes output schemas from annotations as objects, so this module does not import `annotations`.
 """
@@ -22,7 +22,7 @@ class ToolReply(str, Generic[D]):
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Characters [start, stop) to continue with."""
+    """The characters [start, stop) to continue with."""
 
     start: int
     stop: int
@@ -45,7 +45,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Info:
-    """The size of a text, its beginning and its end."""
+    """The size of a text, its beginning and its end. `documents` is 0 for a text that is not divided."""
 
     context: str
     url: str

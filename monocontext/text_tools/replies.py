@@ -1,4 +1,4 @@
-"""Write the replies of tools, of at most `MAX_REPLY_BYTES`. A cut reply ends with the range that continues it."""
+"""Write the replies of tools, each of at most `MAX_REPLY_BYTES`. A cut reply ends with the range that continues it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def slice_reply(text: Monocontext, start: int, stop: int) -> ToolReply[Slice]:
 
 
 def fit_error(message: str) -> str:
-    """A message on one line, without secrets in URLs. A long message, which may quote any text, loses its middle."""
+    """A message on one line, without the secrets in URLs. A long one, which may quote any text, loses its middle."""
     words = [without_secrets(word) for word in message.split()]
     line = " ".join(words).encode(errors="backslashreplace").decode()
     if len(line) <= _ERROR_CHARACTERS:
@@ -55,9 +55,9 @@ def fit_error(message: str) -> str:
 def list_reply(
     rows: Iterable[tuple[str, str | None]], *, nothing: str, is_late: Callable[[], bool] = lambda: False
 ) -> ToolReply[Listed]:
-    """The reply with a list. `rows` are the name and the line of each item; an item with None as its line is left out.
-    If the list is cut, or `is_late` ends it, the reply says after which name to continue. `nothing`: the reply for an
-    empty list."""
+    """The reply with a list. `rows`: the name and the line of each item; an item whose line is None is left out. If the
+    list is too long, or `is_late` returns True, the reply ends with the name after which to continue. `nothing`: the
+    reply for an empty list."""
     lines: list[str] = []
     room = remaining = MAX_REPLY_BYTES - 2 * _NOTE_BYTES
     last: str | None = None
@@ -80,7 +80,7 @@ def list_reply(
 def passages_reply(passages: Passages) -> ToolReply[Matches]:
     """The reply with passages, each below a line with its location. Passages that do not fit are only counted."""
     hits = [MatchedLine(item.document, item.document_line or item.line, item.start, item.text) for item in passages]
-    note = passages.note or f"passages: {len(passages)}; none scores more"
+    note = passages.note or f"passages: {len(passages)}; no other scores higher"
     lines: list[str] = []
     remaining = MAX_REPLY_BYTES - 2 * _NOTE_BYTES
     for number, item in enumerate(passages):
@@ -107,7 +107,7 @@ def search_replies(
     seconds: float = SEARCH_SECONDS,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[ToolReply[Matches]]:
-    """Yield the reply so far after each part of the text. The last reply is that of the whole search.
+    """Yield the reply so far after each part of the text. The last one says how far the search came.
 
     A hit is `document:line:character:text`, with the line in its document, or `character:line:text` in a text without
     documents. Lines between documents are not searched.
@@ -123,18 +123,18 @@ def search_replies(
         for hit in text.grep(pattern, ignore_case=ignore_case, fixed=fixed, start=offset, stop=part_stop):
             if has_documents and hit.document is None:
                 if clock() >= end:
-                    yield results.reply_so_far(Range(hit.offset + 1, stop), size)
+                    yield results.reply_so_far(Range(hit.offset + 1, stop))
                     return
                 continue
             line = hit.document_line or hit.line_number
             if not results.add(MatchedLine(hit.document, line, hit.offset, _excerpt(hit, matcher))):
-                yield results.reply_so_far(Range(offset, stop), size)
+                yield results.reply_so_far(Range(offset, stop))
                 return
             offset = hit.offset + 1
         offset = part_stop
         now = clock()
         if offset < stop:
-            yield results.reply_so_far(Range(offset, stop), size)
+            yield results.reply_so_far(Range(offset, stop))
             if now >= end:
                 return
         is_quick = now - began < seconds / 20  # parts become larger, but the clock is read often enough
@@ -168,10 +168,10 @@ class _Results:
     def reply(self, note: str, following: Range | None = None) -> ToolReply[Matches]:
         return ToolReply("\n".join([*self._rows, f"[{note}]"]), Matches(self._hits[:], following, note))
 
-    def reply_so_far(self, following: Range, size: int) -> ToolReply[Matches]:
-        """The reply of a search that has not reached the end, with the range that is left to search."""
-        cut = f"cut: {self.count()} so far, of {size} characters"
-        return self.reply(f"{cut}; next range: start={following.start} stop={following.stop}", following)
+    def reply_so_far(self, following: Range) -> ToolReply[Matches]:
+        """The reply of a search that has not reached its end, with the range that remains to be searched."""
+        next_range = f"next range: start={following.start} stop={following.stop}"
+        return self.reply(f"cut: {self.count()} so far; {next_range}", following)
 
 
 def _excerpt(hit: Hit, pattern: re.Pattern[str]) -> str:

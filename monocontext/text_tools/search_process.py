@@ -2,7 +2,7 @@
 
 `re` keeps the GIL while it matches: in this process it would block all other threads, and could not be stopped. The
 text stays here. The first message to the process has the arguments as JSON. After each part of the text, the process
-sends `+` and the reply so far as JSON. It ends with `=`, or with `!` and an error.
+sends `+` and the reply so far as JSON. Its last message is `=`, or `!` and an error.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OPERATORS = frozenset("\\.^$*+?{}[]|()")  # characters of patterns that may bac
 
 
 def search(text: Monocontext, **arguments: Any) -> ToolReply[Matches]:
-    """The last reply of `search_replies(text, **arguments)`, or the reply so far if the search takes too long.
+    """The last reply of `search_replies(text, **arguments)`, or the last one so far if the search is killed.
 
     A pattern with operators may backtrack, so it is searched in a process that can be killed. Raises `ToolRefusal` for
     an invalid pattern, or if there is no reply yet.
@@ -55,7 +55,7 @@ def search(text: Monocontext, **arguments: Any) -> ToolReply[Matches]:
 
 
 def main() -> None:
-    """The main function of the process: run the search that the first message describes."""
+    """Run the process: do the search that the first message describes, and send the replies."""
     host = Host()
     arguments = json.loads(host.receive())
     try:

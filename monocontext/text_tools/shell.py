@@ -26,8 +26,8 @@ _RESERVED = frozenset(["bin", "dev", "etc", "home", "kept", "proc", "root", "tmp
 class Shell:
     """A shell over texts. Command lines run one after another; files in `/tmp` stay. Safe for use by many threads.
 
-    `texts` has a function for each folder, such as `/logs`, that returns its text. It is called at the first use of the
-    folder, then before each command line: if it returns another text, the folder has the files of that.
+    `texts`: for each folder, such as `/logs`, a function that returns its text. It is called when the folder is first
+    used, and then before each command line: if it returns another text, the folder has the files of the new one.
     """
 
     def __init__(self, texts: Mapping[str, Callable[[], Monocontext]], *, seconds: float = _COMMAND_SECONDS) -> None:
@@ -59,9 +59,9 @@ class Shell:
         return ToolReply(text, ran)
 
     def run(self, command: str, most_bytes: int) -> Output:
-        """Run a command line, and return at most `most_bytes` of its output (GETs: those of the text that it reads).
+        """Run a command line, and cut its output to `most_bytes` (GETs: those of the text that it reads).
 
-        Raises `ToolRefusal` if the process of the shell was killed or died.
+        Raises `ToolRefusal` if the process of the shell took too long, or died.
         """
         with self._lock:
             changed = [number for number, (text, _) in self._used.items() if self._open_text[number]() is not text]
@@ -83,7 +83,7 @@ class Shell:
                     self.close()
 
     def close(self) -> None:
-        """End the process. Idempotent; the next `run` starts another."""
+        """End the process, and forget `/tmp`. Idempotent; the next `run` starts a new process."""
         if self._child is not None:
             self._child.close()
         self._child = None

@@ -26,8 +26,8 @@ _Key = tuple[str, int]  # a name, and the number of documents with that name bef
 def document_changes(old: Monocontext, new: Monocontext) -> dict[str, Any]:
     """The documents that `new` has added, replaced and removed: for each kind the count, and the first names.
 
-    `unknown` counts documents that were stored again and are too long to compare. GETs: 1 for each page that differs,
-    and those of the text to compare. Returns `{"too_many": pages}` if more than `MOST_PAGES` differ.
+    `unknown` counts documents that were stored again and are too long to compare. Costs 1 GET for each page that
+    differs, and those of the text to compare. Returns `{"too_many": pages}` if more than `MOST_PAGES` differ.
     """
     old_refs, new_refs = old.documents.table.page_refs, new.documents.table.page_refs
     shared = {ref.id for ref in old_refs} & {ref.id for ref in new_refs}
@@ -69,7 +69,7 @@ def _documents_by_key(text: Monocontext, pages: list[int]) -> Iterator[tuple[_Ke
 
 
 def _size_and_metadata(text: Monocontext, document: Document) -> tuple[object, ...]:
-    """The size and metadata of a document."""
+    """The characters, bytes, lines and metadata of a document."""
     metadata = text.documents.metadata_of(document.number)
     return len(document), document.bytes, document.newlines, metadata
 

@@ -1,4 +1,4 @@
-"""Answer requests of the page of `monocontext view` about a text. No answer reads the whole text or exceeds 110 KB."""
+"""Answer the requests of the page of `monocontext view`. No answer needs the whole text, or is longer than 110 KB."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _SCRIPTS = ("reader", "rows", "page")
 PIECE_CHARACTERS = 8_000  # the most characters of text in one answer, each up to 12 bytes in JSON
 PIECE_LINES = 300  # the most lines of text in one answer
 _LEAD_LINES = 8  # the most lines that are shown before the target of a jump
-_LEAD_CHARACTERS = 2_000  # the most characters that are shown before it
+_LEAD_CHARACTERS = 2_000  # and the most characters
 _NAME_CHARACTERS = 300  # the most characters of the name of a document or a source
 _METADATA_CHARACTERS = 500  # the most characters of the metadata of a document in the text
-_LISTED_METADATA_CHARACTERS = 100  # the most characters of it in the list of documents
+_LISTED_METADATA_CHARACTERS = 100  # the most characters of the metadata of a document in the list of documents
 _PASSAGE_CHARACTERS = 500  # the most characters of a passage in an answer of `search`
 _MOST_SOURCES = 10  # sources in one answer
 DOCUMENTS_PER_ANSWER = 100  # documents in one answer
@@ -72,7 +72,7 @@ class ContextFeed:
         }
 
     def documents(self, request: Parameters) -> dict[str, Any]:
-        """Documents from number `first` on whose names match or contain `glob` (1 GET for each 4,096 that it examines).
+        """Documents from number `first` on whose names match or contain `glob` (1 GET for each 4,096 examined).
 
         Stops after `DOCUMENTS_PER_ANSWER` or `_SEARCH_SECONDS`; then `next` is the `first` of the next request.
         """
@@ -123,7 +123,7 @@ class ContextFeed:
         return self._piece_from(start, mark)
 
     def _target(self, request: Parameters) -> tuple[int, int]:
-        """The first character of the piece to show, and the requested character, a few lines after it."""
+        """The first character of the piece to show, and the requested character, at most 8 lines after it."""
         document, line, offset = self._document(request), request.number_or_none("line"), request.number_or_none("at")
         if document is not None and line is None:
             return document.start, document.start
@@ -138,7 +138,7 @@ class ContextFeed:
         return start, offset
 
     def _line_start(self, document: Document | None, line: int) -> int:
-        """The first character of a line, counted from 1 in a document or in the text."""
+        """The first character of a line; lines count from 1 in the document, or for None in the text."""
         if line == 0:
             raise InvalidRequest("line must be at least 1, not 0")
         text, first_line = self._text, 0 if document is None else document.first_line

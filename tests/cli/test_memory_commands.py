@@ -66,7 +66,7 @@ def test_a_pattern_and_a_key_that_look_like_urls(cli: Cli, place: str, tmp_path:
     assert cli("memory", "search", "s3://b", place).fine().out == "note:1:see s3://b\n"
     assert cli("memory", "search", "s3://b", "x", place).code == 1
     call = json.dumps({"command": "P", "key": "s3://x", "value": "1"})
-    cli("memory", "get", "s3://x", place).refused("if it is a key, write the call as JSON")
+    cli("memory", "get", "s3://x", place).refused("a key that looks like a URL as JSON: ")
     assert cli("memory", "exec", call, tmp_path / "new", "--create").fine().json["success"]
 
 

@@ -40,7 +40,7 @@ def test_cat_lines_counts_from_one(cli: Cli, uploaded: Path, part: str) -> None:
 
 def test_cat_takes_one_range(cli: Cli, uploaded: Path) -> None:
     cli("cat", uploaded, "--chars", "1:2", "--lines", "1:2").misused("--chars cannot be combined with")
-    cli("cat", uploaded, "--lines", "0:2").misused("counted from 1")
+    cli("cat", uploaded, "--lines", "0:2").misused("no line 0, as in '0:2': ")
     cli("cat", uploaded, "--chars", "one:two").misused("one:two")
     cli("cat", uploaded, "--lines", "1:2:3").misused("1:2:3")
 

@@ -138,7 +138,7 @@ def test_pull(cli: Cli, machine: Path, tmp_path: Path) -> None:
     said = cli("sessions", "pull", "bbbb", machine, "--project", "proj").fine().out
     path = tmp_path / "home" / ".claude" / "projects" / str(tmp_path / "work").replace("/", "-").replace("_", "-")
     assert f"bbbb-2: 1 records in {path}/bbbb-2.jsonl" in said
-    assert "1 secrets are redacted, here too" in said
+    assert "redacted secrets: 1; the agent sees" in said
     assert said.endswith("continue it with: claude --resume bbbb-2\n")
     assert "is here already" in cli("sessions", "pull", "--latest", machine, "-p", "proj").fine().out
     told = cli("sessions", "pull", "aaaa", machine, "-p", "proj", "--json").fine().json
@@ -181,11 +181,11 @@ def test_hooks_say_what_happens_and_what_is_missing(cli: Cli, machine: Path, tmp
     (tmp_path / "home" / ".claude" / "settings.json").write_text('{"cleanupPeriodDays": 7}')
     said = cli("hooks", "install", machine).fine().out
     assert "after 7 days (cleanupPeriodDays, " in said
-    assert f"without its secrets, to {machine}; so are others of this project that the archive lacks" in said
+    assert "without its secrets; so are other sessions of this project that the archive lacks" in said
     assert f'to try it: claude -p "Say hello", and look with: monocontext sessions list {machine}' in said
     assert said.rstrip().endswith("to undo it: monocontext hooks uninstall")
     said = cli("hooks", "install", "--user", "--agent", "codex", machine).fine().out
-    assert "so are all others of yours" in said
+    assert "so are your other sessions that the archive lacks" in said
     assert said.rstrip().endswith("to undo it: monocontext hooks uninstall --agent codex --user")
     cli("hooks", "install", "--agent", "codex", machine).fine()
     told = cli("sessions", "status", machine).fine().out

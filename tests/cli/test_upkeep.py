@@ -52,7 +52,7 @@ def test_gc(cli: Cli, context: Path) -> None:
     assert (would["dry_run"], would["generations"]) == (True, generations)
     ran = cli("gc", context, "--older-than", "0s")
     assert ran.code == 0
-    assert ran.err.startswith("note: a grace period below two days makes running uploads and compactions start again")
+    assert ran.err.startswith("note: with a grace period below two days, running uploads")
     assert f"removed {generations:,} versions, {would['segments']:,} segments" in ran.out
     assert "2 versions stay" in ran.out  # the newest, and the fence that has the same text
     assert len(list((context / "generations").glob("*.json"))) == 2

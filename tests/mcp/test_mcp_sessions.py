@@ -32,7 +32,7 @@ def test_uploaded_listed_read_and_searched(archive: Tools) -> None:
     assert ":message 77 word" in archive.context_search("message 77 ", context="sessions/team")
     found = archive.context_search("messages words", context="sessions/team", words=True)
     assert found.startswith(f"[{SESSION}:")
-    assert found.endswith("[passages: 1; none scores more]")  # of each session the best
+    assert found.endswith("[passages: 1; no other scores higher]")  # of each session the best
     with pytest.raises(ToolRefusal, match="a query"):
         archive.context_search("?!", context="sessions/team", words=True)
     assert ":message 77 word" in archive.context_search("message 77 ", context=f"sessions/team/{SESSION}")

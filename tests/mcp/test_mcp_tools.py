@@ -79,13 +79,13 @@ REPLIES: list[tuple[str, dict[str, Any], str]] = [
     ("context_search", {"context": "logs", "pattern": r"line \d7 ", "max_hits": 2},
      f"{TEXT.index('line 17 ')}:18:line 17 of the log, with some words\n"
      f"{TEXT.index('line 27 ')}:28:line 27 of the log, with some words\n"
-     f"[cut: 2 lines match so far, of {SIZE} characters; next range: start={TEXT.index('line 27 ') + 1} stop={SIZE}]"),
+     f"[cut: 2 lines match so far; next range: start={TEXT.index('line 27 ') + 1} stop={SIZE}]"),
     ("context_search", {"context": "logs", "pattern": ".*", "fixed": True},
      f"[no lines match; characters 0 to {SIZE} of {SIZE} are searched]"),
     ("context_search", {"context": "memory", "pattern": "kept"},
      "24:2:to be kept\n[1 line matches; characters 0 to 29 of 29 are searched]"),
     ("context_search", {"context": "memory", "pattern": "kept", "words": True},
-     "[line 2, characters 18 to 28]\nto be kept\n[passages: 1; none scores more]"),
+     "[line 2, characters 18 to 28]\nto be kept\n[passages: 1; no other scores higher]"),
     *(("context_search", {"context": "files", "pattern": pattern},  # the second in a process of its own
        "a.txt:2:22:FILE one\nb/c.txt:2:131:z FILE\n[2 lines match; characters 0 to 135 of 135 are searched]")
       for pattern in ("FILE", "FIL[E]")),
@@ -93,9 +93,9 @@ REPLIES: list[tuple[str, dict[str, Any], str]] = [
      "[no lines match; characters 0 to 135 of 135 are searched]"),
     ("context_search", {"context": "files", "pattern": "^", "max_hits": 3},
      "a.txt:1:20:x\na.txt:2:22:FILE one\nrotated.md:1:76:Keys are rotated each month.\n"
-     "[cut: 3 lines match so far, of 135 characters; next range: start=77 stop=135]"),
+     "[cut: 3 lines match so far; next range: start=77 stop=135]"),
     ("context_search", {"context": "files", "pattern": "rotate", "words": True},
-     "[rotated.md:1, characters 76 to 105]\nKeys are rotated each month.\n[passages: 1; none scores more]"),
+     "[rotated.md:1, characters 76 to 105]\nKeys are rotated each month.\n[passages: 1; no other scores higher]"),
     ("context_documents", {"context": "files", "glob": "*.txt"},
      "a.txt  characters 20 to 31\nd.txt  characters 51 to 51\nb/c.txt  characters 127 to 135"),
     ("context_documents", {"context": "files", "after": "b/c.txt"}, "[no documents]"),
@@ -252,7 +252,7 @@ def test_a_search_that_takes_long_says_how_far_it_came(tmp_path: Path) -> None:
         options: dict[str, Any] = {"ignore_case": False, "fixed": False, "max_hits": 5, "clock": lambda: next(ticks)}
         *_, reply = search_replies(context, "absent", start=7, stop=len(text), **options)
         at, size = 7 + (16 << 20), len(text)
-        assert reply == f"[cut: no lines match so far, of {size} characters; next range: start={at} stop={size}]"
+        assert reply == f"[cut: no lines match so far; next range: start={at} stop={size}]"
         *_, end = search_replies(context, "absent", start=at, stop=size, **{**options, "clock": lambda: 0.0})
     assert end == f"[no lines match; characters {at} to {len(text)} of {len(text)} are searched]"
 

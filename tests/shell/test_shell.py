@@ -135,7 +135,7 @@ def test_parts_of_long_files_read_just_them(tmp_path: Path) -> None:
         ):
             assert bash(command).rstrip("\n") == output.rstrip("\n"), command
         assert text.stats.bytes_fetched < 200_000
-        assert "long: 25,420,000 bytes are too many for this command: grep, or read parts" in bash("cat long")
+        assert "long: 25,420,000 bytes are too many for this command: use grep, or head" in bash("cat long")
 
 
 def test_scratch_lives_on_and_the_texts_are_read_only(bash: Bash) -> None:
