@@ -16,14 +16,14 @@ from monocontext.errors import DamagedData
 from monocontext.format import index
 from monocontext.format.index import Frame, FrameRecord
 
-RAW_FRAME_BYTES = 256 << 10  # of texts that are stored uncompressed: in memory, and values of a `Memory`
+RAW_FRAME_BYTES = 256 << 10  # the frame size of uncompressed texts: those in memory, and the values of a `Memory`
 _local = threading.local()  # compressors of zstd are cheap to keep, and not safe to share between threads
 _ASCII_BREAKS: tuple[bytes, ...] = (b"\x0b", b"\x0c", b"\x1c", b"\x1d", b"\x1e")  # where `str.splitlines` cuts too
 _OTHER_BREAKS = tuple(character.encode() for character in "\x85\u2028\u2029")
 
 
 def frame_end(data: bytes | bytearray, start: int, frame_bytes: int) -> int:
-    """The end of the frame that begins at byte `start`; `data` has all of the character at `start + frame_bytes`."""
+    """The end of the frame that begins at byte `start`. `data` has all of the character at `start + frame_bytes`."""
     limit = start + frame_bytes
     newline = data.rfind(b"\n", limit - frame_bytes // 4, limit)
     if newline >= 0:
@@ -48,7 +48,7 @@ class Framer:
         self._rest = b""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield the frames that are complete with the next piece of the text, which ends between characters."""
+        """Take the next piece of the text, which ends between characters, and yield the frames that it completes."""
         start, needed = 0, self._frame_bytes + 4  # a character and a CR LF pair may reach past the limit
         while self._rest and len(self._rest) + len(data) - start >= needed:
             first = self._rest + data[start : start + needed - len(self._rest)]  # all of `data` would be copied
@@ -63,7 +63,7 @@ class Framer:
         self._rest += data[start:]
 
     def finish(self) -> Iterator[bytes]:
-        """Yield the last frames."""
+        """Yield the frames that remain at the end of the text."""
         data, start, self._rest = self._rest, 0, b""
         while len(data) - start > self._frame_bytes:
             stop = frame_end(data, start, self._frame_bytes)
@@ -74,7 +74,7 @@ class Framer:
 
 
 def describe(data: bytes, stored: bytes) -> FrameRecord:
-    """The record of a frame, given its text and its stored form. Raises `UnicodeDecodeError` if it is not UTF-8."""
+    """The record of a frame, given its text and stored form. Raises `UnicodeDecodeError` if the text is not UTF-8."""
     characters, flags, breaks = len(data), index.ASCII | index.LOWER_KEEPS_LENGTH, _ASCII_BREAKS
     if not data.isascii():
         characters, breaks = len(data.decode()), _ASCII_BREAKS + _OTHER_BREAKS
@@ -87,12 +87,12 @@ def describe(data: bytes, stored: bytes) -> FrameRecord:
 
 
 def _has(data: bytes, character: bytes) -> bool:
-    """Whether a text has a character. A search for its first byte alone takes a twentieth of the time."""
+    """Whether a text contains a character. Most lack even its first byte, which a twentieth of the time tells."""
     return character[:1] in data and character in data
 
 
 def encode(data: bytes, codec: str) -> tuple[bytes, FrameRecord]:
-    """The stored form and the record of a frame. Safe for use by many threads; zstd releases the GIL."""
+    """The stored form and the record of a frame. Thread-safe: each thread has a compressor. Releases the GIL."""
     if codec == "raw":
         return data, describe(data, data)
     compressor = _local.compressor = getattr(_local, "compressor", None) or zstandard.ZstdCompressor(level=3)
@@ -101,7 +101,7 @@ def encode(data: bytes, codec: str) -> tuple[bytes, FrameRecord]:
 
 
 def decode(stored: bytes | memoryview, frame: Frame) -> bytes:
-    """The text of a frame, in UTF-8. Raises `DamagedData` unless stored length, checksum, size and characters match."""
+    """The text of a frame, in UTF-8. Raises `DamagedData` unless lengths, checksum and characters match the record."""
     # Copied unless it is a whole `bytes` object: google-crc32c takes only `bytes`, and a cached frame must not keep the
     # response with its neighbours alive.
     whole = stored.obj if isinstance(stored, memoryview) else stored
@@ -131,7 +131,7 @@ def _damaged(frame: Frame, problem: str) -> DamagedData:
 
 
 def _inflate(stored: bytes, frame: Frame) -> bytes:
-    """The text of a zstd frame. Its header must have the recorded size, so that no more than that is allocated."""
+    """The text of a zstd frame. The size in its header, which decompression allocates, must be the recorded one."""
     decompressor = _local.decompressor = getattr(_local, "decompressor", None) or zstandard.ZstdDecompressor()
     try:
         size = zstandard.frame_content_size(stored)
@@ -139,10 +139,10 @@ def _inflate(stored: bytes, frame: Frame) -> bytes:
             return bytes(decompressor.decompress(stored))
     except zstandard.ZstdError as error:
         raise _damaged(frame, f"not valid zstd: {error}") from None
-    raise _damaged(frame, f"expected {frame.bytes} bytes of text, found {size} in the header")
+    raise _damaged(frame, f"expected {frame.bytes} bytes of text, found {size} in its zstd header")
 
 
 def raw_frames(data: bytes) -> tuple[FrameRecord, ...]:
-    """The records of the frames, of about 256 KiB each, of an uncompressed text in UTF-8."""
+    """The records of an uncompressed text in UTF-8, which is cut into frames of about 256 KiB."""
     framer = Framer(RAW_FRAME_BYTES)
     return tuple(encode(frame, "raw")[1] for part in (framer.feed(data), framer.finish()) for frame in part)

@@ -22,21 +22,21 @@ class DeepRecurseSegment:
 
 
 def parse_manifest(data: bytes, name: str) -> list[DeepRecurseSegment]:
-    """The segments of a DeepRecurse manifest, in order. Raises `NotAContext` for JSON of another kind."""
+    """The segments of a DeepRecurse manifest, in order. Raises `NotAContext` for anything else, and `DamagedData`."""
     try:
         rows = json.loads(data)
         segments = [DeepRecurseSegment(str(row["segment"]), row["start_line"], row["line_count"]) for row in rows]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise NotAContext(f"{name}: expected the manifest of a context or of DeepRecurse, found other JSON") from error
+        raise NotAContext(f"{name}: expected the manifest of a context or of DeepRecurse, found other data") from error
     for segment in segments:
         for field, count in (("start_line", segment.start_line), ("line_count", segment.line_count)):
             if type(count) is not int or not 0 <= count < _LINE_LIMIT:
                 where = f"{name}: segment {segment.key[:80]!r}"
-                raise DamagedData(f"{where}: {field} must be a number of lines, not {str(count)[:40]!r}")
+                raise DamagedData(f"{where}: {field} must be an integer of at least 0, not {str(count)[:40]!r}")
     return sorted(segments, key=lambda segment: segment.start_line)
 
 
 def segment_key(store: Store) -> Callable[[str], str]:
-    """A function that returns the key in `store` of a segment by its name, which may include the store's prefix."""
+    """A function from the name of a segment to its key in `store`: the name without the store's prefix."""
     prefix = store.url.partition("://")[2].partition("/")[2] + "/"
     return lambda name: name.removeprefix(prefix)

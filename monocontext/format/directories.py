@@ -1,4 +1,4 @@
-"""Move the entries of a large root into directories, so that a root stays small however large its text is, and back.
+"""Move the entries of a large root into directories and back, so that roots stay small however large their texts are.
 
 A directory is an object that names neighbouring index pages, filters or pages of documents: a JSON list of entries as
 in a root, in one zstd frame. Directories of level 2 name those of level 1, and so on. `use_directories` moves entries;
@@ -27,10 +27,10 @@ MOST_NAMED_BYTES = 44 << 10
 """The most that entries may take in a root without directories: some 160 pages with their filters, 160 GB of text."""
 _MOST_ROOT_BYTES = 64 << 10
 """The most that a root with directories may take: the entries, the two ends of the text (up to 16 KB), small fields."""
-PAGES = 2048
-"""The most entries in a directory of pages: 80 KB, as much as a page. One names 2 TB of text, 50 name 100 TB."""
-FILTERS = 64
-"""The most entries in a directory of filters: some 60 KB. A search uses the filters of one, 1 TB of text, at once."""
+DIRECTORY_PAGES = 2048
+"""The most entries in a directory of pages: 80 KB, like a page. One directory names 2 TB of text."""
+DIRECTORY_FILTERS = 64
+"""The most entries in a directory of filters: some 60 KB. A search loads one, for 1 TB of text, at a time."""
 KEPT_PAGES = 16  # the number of last pages that stay in the root, since appends store them again
 KEPT_FILTERS = 8  # the number of last filters that stay in the root, which take up to 1.4 KB each
 
@@ -43,17 +43,17 @@ Entries = tuple[Any, ...]  # first directories, by falling level, then pages, fi
 def rows_text(data: bytes, key: str) -> bytes:
     """The JSON text of a directory. Raises `DamagedData`, whose message names the object `key`."""
     try:
-        if not 0 < zstandard.frame_content_size(data) <= refs.MOST_PAGE_BYTES:
-            raise DamagedData(f"{key}: expected a directory of 1 to {refs.MOST_PAGE_BYTES:,} bytes")
-        text: bytes = zstandard.ZstdDecompressor().decompress(data)
+        size = zstandard.frame_content_size(data)
+        if not 0 < size <= refs.MOST_PAGE_BYTES:
+            raise DamagedData(f"{key}: expected 1 to {refs.MOST_PAGE_BYTES:,} bytes, its zstd header says {size:,}")
+        return bytes(zstandard.ZstdDecompressor().decompress(data))
     except zstandard.ZstdError as error:
         raise DamagedData(f"{key}: not a directory: {error}") from None
-    return text
 
 
 def entries_in(ref: Directory, data: bytes, before: Any = None) -> Entries:
-    """The entries in a stored directory, which follow the page `before`; filters of unknown kinds are left out. Raises
-    `DamagedData`."""
+    """The entries of a stored directory; filters of unknown kinds are left out. `before`: the page before them, if any.
+    Raises `DamagedData`."""
     check_stored(ref.key, data, ref)
     text = rows_text(data, ref.key)
     try:
@@ -83,13 +83,14 @@ def _pages_in(ref: refs.PageDirectory | refs.DocumentDirectory, rows: list[Any],
     if isinstance(ref, refs.PageDirectory):
         entries = refs.parse_entries(rows, refs.PageRef, refs.PageDirectory)
         refs.check_pages(entries, before)
-        refs.require(ref.pages == _pages_below(entries), f"expected {ref.pages} pages")
+        refs.require(ref.pages == _pages_below(entries), f"expected {ref.pages} pages, found {_pages_below(entries)}")
     else:
         entries = refs.parse_entries(rows, refs.DocumentPageRef, refs.DocumentDirectory)
         refs.check_document_pages(entries, before)
     counted = "frames" if isinstance(ref, refs.PageDirectory) else "documents"
     for name in (counted, "bytes", "characters", "newlines"):
-        refs.require(getattr(ref, name) == getattr(entries[-1], name), f"{name} differ from the root")
+        expected, found = getattr(ref, name), getattr(entries[-1], name)
+        refs.require(expected == found, f"{name} differ: expected {expected}, found {found}")
     return entries
 
 
@@ -98,8 +99,8 @@ def _pages_below(entries: Entries) -> int:
 
 
 def expand(root: Manifest, get: Get) -> Manifest:
-    """The root with each directory replaced by the pages or filters below it, which must not be committed (1 GET for
-    each directory; 0.6 KB of memory for each GB of text). Raises `DamagedData`, `NotFound`."""
+    """The root with each directory replaced by the pages or filters below it (1 GET for each directory; 0.6 KB of
+    memory for each GB of text). It may be too large to commit. Raises `DamagedData`, `NotFound`."""
     if not root.has_directories:
         return root
     return replace(
@@ -113,8 +114,6 @@ def expand(root: Manifest, get: Get) -> Manifest:
 
 def expand_documents(ref: refs.DocumentsRef, get: Get) -> refs.DocumentsRef:
     """`ref` with each directory replaced by the pages below it (1 GET for each 8 million documents)."""
-    if not isinstance(ref.pages[0], refs.DocumentDirectory):
-        return ref
     return replace(ref, pages=_expanded(ref.pages, get))
 
 
@@ -162,14 +161,14 @@ def _named_bytes(root: Manifest) -> int:
 def _move_level(root: Manifest, level: int, put: Put, get: Get) -> Manifest:
     """The root with the entries of one level moved into directories, except the last ones."""
     mover = _Mover(level, put, get)
-    movable, others = _movable_filters(root)
-    filters = mover.move((*root.filter_directories, *movable), KEPT_FILTERS, FILTERS)
+    documents, (movable, others) = root.documents, _movable_filters(root)
+    filters = mover.move((*root.filter_directories, *movable), KEPT_FILTERS, DIRECTORY_FILTERS)
     return replace(
         root,
-        pages=mover.move(root.pages, KEPT_PAGES, PAGES),
+        pages=mover.move(root.pages, KEPT_PAGES, DIRECTORY_PAGES),
         filter_directories=tuple(ref for ref in filters if isinstance(ref, refs.FilterDirectory)),
         filters=(*(ref for ref in filters if isinstance(ref, refs.FilterRef)), *others),
-        documents=root.documents and replace(root.documents, pages=mover.move(root.documents.pages, KEPT_PAGES, PAGES)),
+        documents=documents and replace(documents, pages=mover.move(documents.pages, KEPT_PAGES, DIRECTORY_PAGES)),
     )
 
 
@@ -181,23 +180,23 @@ class _Mover:
     put: Put
     get: Get
 
-    def move(self, entries: Entries, kept: int, most: int) -> Entries:
-        """These entries, with those of the level moved into directories of at most `most` entries. The last `kept` ones
-        stay, or the last directory. A directory that is not full is stored again, with more entries."""
+    def move(self, entries: Entries, kept: int, most_entries: int) -> Entries:
+        """These entries, with those of the level moved into directories of at most `most_entries`. The last `kept` ones
+        stay; above level 0, only the last one does. A directory that is not full is stored again, with more entries."""
         first = sum(refs.level_of(entry) > self.level for entry in entries)
         count = sum(refs.level_of(entry) == self.level for entry in entries[first:])
         stop = first + count - (1 if self.level else kept)
         if stop - first < 2:
             return entries
         directories, moved = list(entries[:first]), entries[first:stop]
-        if directories and directories[-1].level == self.level + 1 and directories[-1].entries < most:
+        if directories and directories[-1].level == self.level + 1 and directories[-1].entries < most_entries:
             last = directories.pop()
             moved = (*entries_in(last, self.get(last), directories[-1] if directories else None), *moved)
-        directories += (self._store(moved[offset : offset + most]) for offset in range(0, len(moved), most))
+        directories += (self._store(moved[i : i + most_entries]) for i in range(0, len(moved), most_entries))
         return (*directories, *entries[stop:])
 
     def _store(self, entries: Entries) -> Directory:
-        """Store a directory of these entries (1 PUT), and return its own entry."""
+        """Store a directory of these entries (1 PUT), and return the directory's entry."""
         rows = json.dumps([refs.as_object(entry) for entry in entries], separators=(",", ":")).encode()
         data = zstandard.ZstdCompressor(level=3, write_content_size=True).compress(rows)
         id = refs.fresh_id()
@@ -215,8 +214,8 @@ class _Mover:
 
 
 def _movable_filters(root: Manifest) -> tuple[list[refs.FilterRef], list[refs.FilterRef]]:
-    """The filters that directories may name, and the others. The first cover dense parts of the text, one after the
-    other, after the directories; the others come from edits, and their frames lie between those of other filters."""
+    """The filters that directories may name, and the others. Those that may be named cover dense parts of the text, in
+    order, after the directories. The others come from edits: their frames lie between those of other filters."""
     stop = root.filter_directories[-1].stop_frame if root.filter_directories else 0
     movable: list[refs.FilterRef] = []
     others: list[refs.FilterRef] = []

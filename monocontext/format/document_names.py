@@ -24,7 +24,7 @@ def name_hash(name: bytes) -> bytes:
 
 
 def bucket_crc32c(body: bytes, bucket: int) -> bytes:
-    """The checksum at the end of a bucket. It covers the number of the bucket, so another bucket is refused."""
+    """The checksum at the end of a bucket. It covers the number of the bucket, so no bucket passes for another."""
     return int(google_crc32c.value(body + bucket.to_bytes(4, "little"))).to_bytes(4, "little")
 
 
@@ -34,7 +34,7 @@ def bucket_bytes(ref: NameTableRef) -> int:
 
 
 def bucket_of(hashed: bytes, ref: NameTableRef) -> int:
-    """The number of the bucket for a hash: its first bits."""
+    """The number of the bucket that may hold a hash: the first bits of the hash."""
     bits = ref.buckets.bit_length() - 1  # the number of buckets is a power of two
     return int.from_bytes(hashed[:8], "big") >> (64 - bits)
 

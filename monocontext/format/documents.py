@@ -35,7 +35,7 @@ _COLUMNS = (
     *((name, "Q") for name in ("gap", "gap_newlines", "characters", "bytes", "newlines")),
     *((name, "I") for name in ("name_bytes", "metadata_bytes")),
 )
-_ROW_BYTES = 48
+_ROW_BYTES = 48  # five columns of 8 bytes, and two of 4
 
 
 class DocumentRow(NamedTuple):
@@ -110,7 +110,7 @@ def encode_page(rows: Sequence[DocumentRow]) -> bytes:
 def page_ref(
     data: bytes, rows: Sequence[DocumentRow], before: DocumentPageRef | None, start: int, start_newline: int
 ) -> DocumentPageRef:
-    """The root's entry for a page. `before` is the entry of the previous page; gaps count from character `start`."""
+    """The root's entry for a page. `before`: the entry of the page before, or None. The first gap begins at `start`."""
     base = before or NO_DOCUMENTS
     return DocumentPageRef(
         id_of(data), len(data), google_crc32c.value(data),
@@ -123,7 +123,7 @@ def page_ref(
 
 
 class DocumentPage:
-    """A loaded page. It takes some 80 bytes for each document, and its name and metadata."""
+    """A loaded page. It takes some 80 bytes of memory for each document, besides the names and metadata."""
 
     def __init__(self, data: bytes, ref: DocumentPageRef, before: DocumentPageRef | None):
         """Parse and check a page. Raises `DamagedData`, whose message names the object."""
@@ -212,7 +212,7 @@ class DocumentPage:
         )
 
     def rows(self) -> list[DocumentRow]:
-        """All rows; a writer adds more to them if the page is not full."""
+        """All rows. A writer that fills up the page adds more to them."""
         columns = self._gaps, self._gap_newlines, self._characters, self.bytes, self.newlines
         return [
             DocumentRow(*counts, self.raw_name(i), self._raw_metadata(i))

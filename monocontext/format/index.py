@@ -123,7 +123,7 @@ def decode_columns(kinds: Columns, count: int, data: bytes, offset: int) -> tupl
 
 
 def check_stored(key: str, data: bytes, ref: Any) -> None:
-    """Raise `DamagedData` unless a stored object has the length and the checksum in its entry."""
+    """Raise `DamagedData` unless a stored object has the length and the checksum that its entry `ref` records."""
     if len(data) != ref.size_bytes:
         raise DamagedData(f"{key}: length differs: expected {ref.size_bytes} bytes, found {len(data)}")
     if (computed := google_crc32c.value(data)) != ref.crc32c:
@@ -133,7 +133,7 @@ def check_stored(key: str, data: bytes, ref: Any) -> None:
 def encode_page(runs: Sequence[FrameRun], records: Sequence[FrameRecord]) -> bytes:
     """The bytes of a page object. Raises `ValueError` if the runs do not add up to the records."""
     if sum(run.frames for run in runs) != len(records) or not records:
-        raise ValueError(f"{len(records)} records do not fill runs of {[run.frames for run in runs]} frames")
+        raise ValueError(f"{len(records)} records, but runs of {[run.frames for run in runs]} frames")
     rows = [as_object(run) for run in runs]
     table = json.dumps(rows, separators=(",", ":")).encode()
     table += b" " * (-len(table) % 8)
@@ -172,11 +172,12 @@ class Page:
             raise DamagedData(f"{ref.key}: not a page of this context: {error}") from None
 
     def _parse(self, data: bytes, before: PageRef) -> None:
-        """Decode the page, and compute what the text has before each frame, and in all."""
+        """Decode the page, and compute the offset of each frame: in characters, bytes, newlines and stored bytes."""
         require(data[:8] == _MAGIC, f"expected to begin with {_MAGIC!r}, found {data[:8]!r}")
         count = int.from_bytes(data[8:12], "little")
         offset = 16 + int.from_bytes(data[12:16], "little")
-        require(offset + count * _BYTES_PER_FRAME == len(data), f"{count} frames do not fill {len(data)} bytes")
+        size = offset + count * _BYTES_PER_FRAME
+        require(size == len(data), f"{count} frames need a page of {size:,} bytes, found {len(data):,}")
         self.runs = tuple(
             FrameRun(
                 str(row["object"]), count_of(row["offset"]), count_of(row["frames"]), str(row["codec"]), row.get("etag")
@@ -206,7 +207,7 @@ class Page:
             is_own = not run.is_virtual and run.etag is None and run.object.startswith("segments/")
             is_foreign = run.is_virtual and isinstance(run.etag, str)
             if not is_own and not is_foreign:
-                raise ValueError(f"neither one of our segments nor a foreign object with an ETag: {run.object!r}")
+                raise ValueError(f"expected a segment, or a URL with an ETag, found {run.object!r}")
         is_ascii = map(bool, map(and_, flags, repeat(ASCII)))
         checks = (
             ("is empty", map(not_, characters)),
@@ -249,14 +250,14 @@ class Page:
         return Frame(*fields)
 
     def numbers_between(self, start: int, stop: int, backward: bool = False) -> range:
-        """The numbers, in the page, of its frames with characters [start, stop), from the last on if `backward`."""
+        """The numbers, in the page, of the frames with characters [start, stop); the last one first if `backward`."""
         first, last = self.number_at(max(start, self.starts[0])), self.number_at(min(stop, self.starts[-1]) - 1)
         return range(last, first - 1, -1) if backward else range(first, last + 1)
 
     def all_frames_have(self, flag: int, start: int, stop: int) -> bool:
-        """Whether frames [start, stop) all have `flag`, one bit; frames are numbered in the page."""
+        """Whether frames [start, stop) of the page, counted from 0, all have `flag`, which is one bit."""
         return all(item & flag for item in self._columns["flags"][start:stop])
 
     def number_at(self, character: int) -> int:
-        """The number, in the page, of the frame with this character of the text."""
+        """The number, in the page, of the frame that contains a character of the text."""
         return bisect_right(self.starts, character) - 1

@@ -27,7 +27,7 @@ Copies = dict[str, Any]  # the fields `text`, `head` and `tail` of a root
 
 @dataclass(slots=True)
 class Gathered:
-    """What a root may copy of some neighbouring frames, gathered frame by frame."""
+    """The text of neighbouring frames that a root may copy, collected frame by frame."""
 
     stored: bytes | bytearray | None = field(default_factory=bytearray)
     """The frames as they are stored; `None` if they are too large for a root."""
@@ -37,7 +37,7 @@ class Gathered:
     """The end of that text."""
 
     def add(self, text: bytes, stored: bytes) -> None:
-        """Add the next frame."""
+        """Add the next frame: its text, and its stored form."""
         self.extend(Gathered(stored, text, text))
 
     def extend(self, other: Gathered) -> None:
@@ -53,8 +53,9 @@ class Gathered:
 
 
 def copies_for(base: Manifest | None, added: Gathered, *, may_be_whole: bool) -> Copies:
-    """The copies for a root whose text is that of `base`, if given, and added frames. `may_be_whole`: the root has the
-    records of all frames. Foreign text is not copied, since a read of it must fail once its object is replaced."""
+    """The copies for a root whose text is that of `base` (None: empty), followed by `added`. `may_be_whole`: the root
+    has the records of all frames, so it may have a copy of all text. Text outside the context must not be in `added`:
+    a read of it must fail once its object is replaced."""
     if base is None or not base.frames:
         if may_be_whole and added.stored is not None:
             return whole_copy(bytes(added.stored))
@@ -91,12 +92,12 @@ def end_copies(head: bytes, tail: bytes, most_bytes: int = 6000) -> Copies:
 
 
 def shorter_end_copies(root: Manifest) -> Copies:
-    """The copies of shorter ends of the text of a root, of about 2,000 characters each."""
+    """Copies of about 2,000 characters of each end of the text, cut from the copies in `root`."""
     return end_copies(read_end(root.head), read_end(root.tail), 800)
 
 
 def text_in(root: Manifest, start: int = 0, stop: int | None = None) -> bytes:
-    """Bytes [start, stop) of the stored text in a root, which is its frames end to end. Raises `DamagedData`."""
+    """Bytes [start, stop) of the copy of all text in a root: its stored frames, end to end. Raises `DamagedData`."""
     if stop is None:
         return _bytes(root.text)[start:]
     first = start // 3  # 4 characters of base64 are 3 bytes
@@ -104,7 +105,7 @@ def text_in(root: Manifest, start: int = 0, stop: int | None = None) -> bytes:
 
 
 def decode_text(root: Manifest) -> bytes:
-    """The whole text in a root, in UTF-8. Raises `DamagedData`."""
+    """The text of a root that contains a copy of all of it, in UTF-8. Raises `DamagedData`."""
     assert root.last_page is not None  # checked by `Manifest.check`
     stored, page = text_in(root), Page(root.last_page, root.pages[-1], None)
     starts = page.stored_starts

@@ -46,7 +46,7 @@ def generation_key(generation: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The record of earlier roots in a root."""
+    """What a root records about earlier roots."""
 
     ancestors: tuple[str, ...] = ()
     """The first 8 digits of the `write_id` of the previous generations, the latest last."""
@@ -59,7 +59,7 @@ class History:
     """The newest generation that a `forget` committed. Earlier ones must not be restored."""
 
     def after(self, write_id: str, before: History) -> History:
-        """This history for a root that follows the root `write_id` with the history `before`."""
+        """This history, continued for a root after the root `write_id`, whose history is `before`."""
         ancestors = (*before.ancestors, write_id[:8])[-ANCESTORS:]
         newest = {name: max(getattr(self, name), getattr(before, name)) for name in _GENERATION_FIELDS}
         return History(ancestors, **newest)
@@ -86,7 +86,7 @@ class Manifest:
     created: str
     """ISO 8601, UTC, by the writer's clock."""
     pages: tuple[refs.PageRef, ...] = ()
-    """In the order of the text. In a large text the first ones are directories; the last one is a page."""
+    """The index pages, in the order of the text. In a large text the first ones are directories, the last is a page."""
     final_newline: bool = False
     """Whether the text ends in a newline."""
     stored_bytes: int = 0
@@ -106,9 +106,9 @@ class Manifest:
     flags: int = 0
     """The flags of `index.WHOLE_TEXT_FLAGS` that all frames have; 0 in contexts of older versions."""
     sources: tuple[str, ...] = ()
-    """The URLs of places outside the context that have virtual segments."""
+    """The URLs, outside the context, below which its virtual segments are."""
     filters: tuple[refs.FilterRef, ...] = ()
-    """In the order in which they were made."""
+    """The search filters, in the order in which they were made."""
     filter_directories: tuple[refs.FilterDirectory, ...] = ()
     """Directories of further filters of a large text, in its order."""
     has_earlier_filters: bool = field(default=False, compare=False)
@@ -165,14 +165,14 @@ class Manifest:
             if self.documents:
                 self.documents.check(self.text_bytes, self.characters, self.newlines)
             refs.require(self.text_bytes < refs.LIMIT and self.stored_bytes < refs.LIMIT, "counts are out of range")
-            refs.require(covered <= self.frames, f"directories of filters cover more than {self.frames} frames")
+            refs.require(covered <= self.frames, f"directories of filters cover {covered} frames of {self.frames}")
             copy = self.last_page
             fits = copy is None or (last is not None and len(copy) == last.size_bytes)
             refs.require(fits, "last_page and the last page differ in length")
             base64_characters = -(-self.stored_bytes // 3) * 4  # 4 for each 3 bytes or fewer
             is_whole = copy is not None and len(self.pages) == 1 and len(self.text) == base64_characters
             refs.require(not self.text or is_whole, "text does not have the length of the only page's frames")
-            refs.require(not self.final_newline or self.newlines > 0, "a final newline, but no newline")
+            refs.require(not self.final_newline or self.newlines > 0, "final_newline is true, but newlines is 0")
         except ValueError as error:
             raise DamagedData(f"{ROOT_KEY} (generation {self.generation}): {error}") from None
 
@@ -210,16 +210,14 @@ class Manifest:
     @classmethod
     def from_bytes(cls, data: bytes, name: str = ROOT_KEY) -> Manifest:
         """Parse and check a root, which messages call `name`. Raises `NotAContext` for a DeepRecurse manifest or other
-        JSON, `UnsupportedFormat` for a newer format, and `DamagedData`."""
+        JSON, `UnsupportedFormat` for a newer format, and `DamagedData` for a root that is damaged or not JSON."""
         if len(data) > MOST_ROOT_BYTES:
             raise DamagedData(f"{name}: the root has {len(data):,} bytes, at most {MOST_ROOT_BYTES:,} are allowed")
         try:
             root = _parse_json(data)
             computed = checksum(root) if isinstance(root, dict) else ""
         except (ValueError, RecursionError) as error:
-            raise DamagedData(
-                f"{name}: not a manifest: expected a JSON object, found {data[:40]!r} ({error})"
-            ) from None
+            raise DamagedData(f"{name}: expected a JSON object, found {data[:40]!r} ({error})") from None
         if isinstance(root, list):
             raise NotAContext(
                 f'{name}: a DeepRecurse manifest, which counts lines: open it with unit="lines", or make a context in '
@@ -230,7 +228,7 @@ class Manifest:
         min_reader = root.get("min_reader", root["format"])
         if not isinstance(min_reader, int) or min_reader > _FORMAT:
             raise UnsupportedFormat(
-                f"{name}: has format {min_reader!r}, this version reads formats up to {_FORMAT}: upgrade monocontext"
+                f"{name}: has format {min_reader!r} (this version reads formats up to {_FORMAT}): upgrade monocontext"
             )
         requires = root.get("requires")
         if requires and requires != [DIRECTORIES]:
@@ -250,7 +248,7 @@ class Manifest:
     def _from_object(cls, root: dict[str, Any]) -> Manifest:
         """The manifest of a JSON object. Raises errors of any type for a missing field or a wrong value."""
         known = {"format", "min_reader", "requires", "characters", "bytes", "newlines", "frames", "crc32c"}
-        known |= {*cls.__match_args__, "open_frames"}  # the last is a field of earlier versions
+        known |= {*cls.__match_args__, "open_frames"}  # the fields of this class, and one of earlier versions
         filters = refs.parse_filters(root.get("filters", ()))
         has_earlier_filters = len(filters) < len(root.get("filters", ()))
         # Directories of a root with filters of an earlier version name such filters too.
@@ -277,7 +275,7 @@ class Manifest:
         totals = (manifest.characters, manifest.text_bytes, manifest.newlines, manifest.frames)
         for name, total in zip(("characters", "bytes", "newlines", "frames"), totals, strict=True):
             if root[name] != total:
-                raise ValueError(f"{name} is {root[name]!r}, the pages say {total}")
+                raise ValueError(f"{name} is {root[name]!r}, but the pages add up to {total}")
         return manifest
 
 
@@ -366,11 +364,13 @@ def read_newest(store: Store) -> Manifest | None:
     in `manifest.json`). Raises `NotAContext` and `UnsupportedFormat` for what a writer must not overwrite."""
     try:
         copy = _read_root(store, ROOT_KEY).manifest
+    except UnsupportedFormat:  # also a `DamagedData`
+        raise
     except (NotFound, DamagedData) as error:
-        root = None if isinstance(error, UnsupportedFormat) else _read_newest_listed(store)
-        if root is None and isinstance(error, DamagedData):
+        listed = _read_newest_listed(store)
+        if listed is None and isinstance(error, DamagedData):
             raise
-        return root.manifest if root else None
+        return listed.manifest if listed else None
     return read_newest_after(store, copy)
 
 
@@ -381,7 +381,7 @@ def _read_newest_listed(store: Store) -> Root | None:
 
 
 def listed_generations(store: Store) -> list[int]:
-    """The numbers of the stored roots, rising (1 LIST for each thousand). Other objects there are not roots."""
+    """The numbers of the stored roots, rising (1 LIST for each thousand). Objects with other names are skipped."""
     numbers = (generation_in(info.key) for info in store.list("generations/"))
     return sorted(number for number in numbers if number is not None)
 
@@ -393,8 +393,8 @@ def generation_in(key: str) -> int | None:
 
 
 def _read_root(store: Store, key: str, generation: int | None = None) -> Root:
-    """Read one root, and once more if it is damaged or no longer a root: the stored object may be intact. Raises
-    `DamagedData` if its generation is not that of its key, since a search for the newest root would never end."""
+    """Read one root, and once more if the response is damaged or not a root: the stored object may be intact. Raises
+    `DamagedData` if its generation is not that of its key: else a search for the newest might never end."""
     data, read_bytes = b"", 0
     for gets in (1, 2):
         try:

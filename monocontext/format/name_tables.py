@@ -1,4 +1,4 @@
-"""Encode and decode tables of document names, with numpy, which processes that only look up names do not load."""
+"""Encode and decode tables of document names. Processes that only look up names do not import this: it loads numpy."""
 
 from __future__ import annotations
 
@@ -29,19 +29,16 @@ def entries_of(hashes: bytes | bytearray, first: int = 0) -> Any:
 
 
 def last_of_each_name(entries: Any) -> Any:
-    """The entries in the order of their hashes, with only the last document of each name."""
+    """The entries in the order of their hashes, without those of earlier documents with the same name."""
     ordered, is_last = _by_hash(entries)
     return ordered[is_last]
 
 
-def first_duplicate(entries: Any) -> tuple[int, int] | None:
-    """The first document that repeats a name, as two numbers: (earlier, repeated). `None` if all names differ."""
+def first_duplicate(entries: Any) -> int | None:
+    """The number of the first document that has the name of an earlier one; `None` if all names differ."""
     ordered, is_last = _by_hash(entries)
-    numbers, same = ordered["number"], np.flatnonzero(~is_last)
-    if not len(same):
-        return None
-    offset = same[np.argmin(numbers[same + 1])]  # of all pairs, the one whose second document comes first
-    return int(numbers[offset]), int(numbers[offset + 1])
+    repeats = ordered["number"][np.flatnonzero(~is_last) + 1]  # documents that follow one with the same name
+    return int(repeats.min()) if len(repeats) else None
 
 
 def _by_hash(entries: Any) -> tuple[Any, Any]:
@@ -53,29 +50,22 @@ def _by_hash(entries: Any) -> tuple[Any, Any]:
 
 
 def table_of(entries: Any, documents: int) -> tuple[NameTableRef, bytes]:
-    """A new table of the names in `entries`, and its bytes. `documents`: the number up to the last one it covers."""
-    last = last_of_each_name(entries)
-    data, buckets, stride = encode_names(last)
-    return NameTableRef(fresh_id(), documents, len(last), buckets, stride), data
+    """A new table of the names in `entries`, and its bytes. `documents`: the number of documents up to its last one."""
+    last = last_of_each_name(entries).astype(_ENTRY)  # numpy joins arrays in the byte order of the machine
+    bits = max(0, (len(last) - 1) // _BUCKET_NAMES).bit_length()
+    buckets = last["high"].astype(np.uint64) >> np.uint64(63 - bits) >> np.uint64(1)  # numpy cannot shift by 64
+    counts = np.bincount(buckets.astype(np.int64), minlength=1 << bits)
+    stride = int(counts.max())
+    parts = []
+    for bucket, group in enumerate(np.split(last, np.cumsum(counts)[:-1])):
+        body = group.tobytes().ljust(stride * ENTRY_BYTES, b"\xff")
+        parts.append(body + bucket_crc32c(body, bucket))
+    return NameTableRef(fresh_id(), documents, len(last), 1 << bits, stride), b"".join(parts)
 
 
 def join(data: bytes, ref: NameTableRef, entries: Any) -> Any:
     """The entries of a stored table, followed by `entries`. Raises `DamagedData`."""
     return np.concatenate([decode_names(data, ref), entries])
-
-
-def encode_names(entries: Any) -> tuple[bytes, int, int]:
-    """The bytes, the number of buckets and the stride of a table of entries that `last_of_each_name` returned."""
-    entries = entries.astype(_ENTRY)  # numpy joins arrays in the byte order of the machine
-    bits = max(0, (len(entries) - 1) // _BUCKET_NAMES).bit_length()
-    buckets = entries["high"].astype(np.uint64) >> np.uint64(63 - bits) >> np.uint64(1)  # numpy cannot shift by 64
-    counts = np.bincount(buckets.astype(np.int64), minlength=1 << bits)
-    stride = int(counts.max())
-    parts = []
-    for bucket, group in enumerate(np.split(entries, np.cumsum(counts)[:-1])):
-        body = group.tobytes().ljust(stride * ENTRY_BYTES, b"\xff")
-        parts.append(body + bucket_crc32c(body, bucket))
-    return b"".join(parts), 1 << bits, stride
 
 
 def decode_names(data: bytes, ref: NameTableRef) -> Any:

@@ -137,9 +137,8 @@ class FilterRef:
 
     @property
     def stop_frame(self) -> int:
-        """The number after its last frame. Frames before it may belong to other filters, or to none."""
-        last = self.runs[-1]
-        return last.first_frame + last.frames
+        """The number after its last frame. Frames between its runs belong to other filters, or to none."""
+        return self.runs[-1].stop_frame
 
     @property
     def frames(self) -> int:
@@ -148,7 +147,7 @@ class FilterRef:
 
     @property
     def reach_bytes(self) -> int:
-        """The number of folded bytes after a frame from which its column is computed."""
+        """The number of folded bytes after a frame that its column is computed from, besides those of the frame."""
         return self.overlap_bytes + GRAM_BYTES - 1
 
     @property
@@ -165,7 +164,7 @@ class FilterDirectory:
     crc32c: int
     first_frame: int
     frames: int
-    """The number of frames from the first of its first filter to the last of its last."""
+    """The number of frames from the first frame of its first filter to the last frame of its last filter."""
     entries: int
     level: int
 
@@ -188,7 +187,7 @@ class DocumentPageRef:
     crc32c: int
     documents: int
     start: int
-    """The character of the text from which the page counts."""
+    """The character of the text from which the gap of its first document is counted."""
     start_newline: int
     """The number of newlines before that character."""
     characters: int
@@ -216,7 +215,7 @@ class DocumentDirectory(DocumentPageRef):
 
 @dataclass(frozen=True, slots=True)
 class NameTableRef:
-    """A table of the names of neighbouring documents (`document_names`). Its counts are its own, except `documents`."""
+    """A table of the names of neighbouring documents (`document_names`)."""
 
     id: str
     documents: int
@@ -262,7 +261,7 @@ class DocumentsRef:
 
     def check(self, text_bytes: int, characters: int, newlines: int) -> None:
         """Raise `ValueError` unless these can be the documents of a text with these counts."""
-        require(bool(self.pages), "documents without a page")
+        require(bool(self.pages), "documents need at least one page")
         check_document_pages(self.pages)
         last, copy = self.pages[-1], self.last_page
         require(not isinstance(last, DocumentDirectory), "the last page of documents is a directory")
@@ -337,7 +336,7 @@ def check_pages(pages: Sequence[PageRef], before: PageRef | None = None) -> None
 
 
 def check_filters(refs: Sequence[FilterRef], frames: int) -> None:
-    """Raise `ValueError` unless these can be filters of a text of so many frames, each frame in one of them at most."""
+    """Raise `ValueError` unless a text of `frames` frames can have these filters: each frame in at most one of them."""
     for number, ref in enumerate(refs):
         where = f"filter {number}"
         is_possible = ref.bits in FILTER_BITS and 0 < ref.overlap_bytes < 1 << 32 and ref.seed < 1 << 32
@@ -371,7 +370,7 @@ def check_filter_directories(refs: Sequence[FilterDirectory], covered: int = 0) 
 def check_entry(where: str, entry: Any, before: object) -> None:
     """Raise `ValueError` for an invalid entry, or for a directory after an entry of a lower level (`before`)."""
     require(ID.fullmatch(entry.id) is not None, f"{where}: {entry.id!r} is not an id")
-    require(0 < entry.size_bytes <= MOST_PAGE_BYTES, f"{where}: an object of {entry.size_bytes:,} bytes")
+    require(0 < entry.size_bytes <= MOST_PAGE_BYTES, f"{where}: size_bytes {entry.size_bytes:,} is impossible")
     if hasattr(entry, "level"):
         is_possible = 0 < entry.level <= MOST_LEVELS and entry.entries > 0
         require(is_possible, f"{where}: a directory of level {entry.level} with {entry.entries} entries")
@@ -397,7 +396,7 @@ def check_document_pages(pages: Sequence[DocumentPageRef], before: DocumentPageR
         check_entry(where, page, pages[number - 1] if number else None)
         rises = page.documents > before.documents and page.characters >= page.start >= before.characters
         rises = rises and page.newlines >= page.start_newline >= before.newlines and page.bytes >= before.bytes
-        require(rises, f"{where}: counts do not rise")
+        require(rises, f"{where}: counts do not rise: {before}, {page}")
         before = page
 
 

@@ -17,6 +17,7 @@ from monocontext.format.index import Frame
 from monocontext.format.inline import Gathered, copies_for
 from monocontext.format.manifest import Manifest
 from monocontext.records import replace
+from monocontext.writing.documents import join_documents
 from monocontext.writing.segments import SegmentLayout, Segments, Written, cut_frames
 from monocontext.writing.splice import Stretch, add_filter, find_gaps, has_all_records, splice, wants_filters
 from monocontext.writing.stored_text import StoredText
@@ -24,8 +25,8 @@ from monocontext.writing.stored_text import StoredText
 FULL_FRAMES = 16  # a piece with as much text as so many full frames (4 MiB) is full
 TIER_FACTOR = 4  # pieces of one tier that are merged into a piece of the next
 _LOWEST_TIER_DIVISOR = 256  # pieces of up to one 256th of a frame (1 KiB) are in the lowest tier
-_HISTORY_BYTES = 400  # that the commit adds to a root
-ROOT_BYTES = 8 << 10  # a root after a short append gets no copies of text above this size, documents not counted
+_HISTORY_BYTES = 400  # the most bytes that the commit adds to a root, as its history
+ROOT_BYTES = 8 << 10  # copies of text are shortened if a root after a short append is larger, without its documents
 
 
 def full_piece_bytes(layout: SegmentLayout) -> int:
@@ -34,8 +35,9 @@ def full_piece_bytes(layout: SegmentLayout) -> int:
 
 
 def append_written(text: StoredText, new: Written) -> Manifest:
-    """The root of `text` followed by a new text, which is stored already unless it is short (`Written.text`)."""
-    return _append_stored(text, new) if new.text is None else _append_short(text, new.text, new.layout)
+    """The root of `text` followed by a new text, which is stored already unless it is short, and its documents."""
+    root = _append_stored(text, new) if new.text is None else _append_short(text, new.text, new.layout)
+    return replace(root, documents=join_documents(text.store, text.root, new.documents))
 
 
 def _append_stored(text: StoredText, new: Written) -> Manifest:
@@ -78,8 +80,8 @@ def _append_short(text: StoredText, new: bytes, layout: SegmentLayout) -> Manife
 
 
 def _first_merged(text: StoredText, new_bytes: int, layout: SegmentLayout) -> tuple[int, bool]:
-    """The first of the frames to merge with a new text of `new_bytes`, or the number of all frames to merge none; and
-    whether the merged text makes a full piece (at most 1 GET)."""
+    """The number of the first frame to merge with a new text of `new_bytes`, which is the number of all frames if none
+    is; and whether the merged text makes a full piece (at most 1 GET)."""
     pieces = _last_pieces(text, full_piece_bytes(layout))
     sizes = [sum(frame.bytes for frame in piece) for piece in pieces]
     is_full = sum(sizes) + new_bytes >= full_piece_bytes(layout)
@@ -105,7 +107,7 @@ def _last_pieces(text: StoredText, most_bytes: int) -> list[list[Frame]]:
 
 
 def _add_last_filter(text: StoredText, root: Manifest, first: int) -> Manifest:
-    """The root with a filter for those frames from `first` on, and for a few before it, that have none."""
+    """The root with a filter for the frames from `first` on, and a few before it, that are in no filter yet."""
     earliest = max(first - 2 * FULL_FRAMES, 0)  # columns of earlier frames may be in directories, which are not read
     gaps = find_gaps(root.filters, root.frames)
     gaps = [range(max(gap.start, earliest), gap.stop) for gap in gaps if gap.stop >= first]

@@ -74,7 +74,7 @@ def commit(store: Store, change: _Change) -> Manifest | None:
                 staged.check(root)
         except Exception as error:
             newest = read_newest(store) if base is not None and isinstance(error, NotFound) else None
-            if base is None or newest is None or newest.generation <= base.generation:
+            if base is None or newest is None or newest.generation <= base.generation:  # nobody else has committed
                 staged.discard(None)
                 raise
             base = newest  # the object that `change` missed may have been removed because of this commit
@@ -87,7 +87,7 @@ def commit(store: Store, change: _Change) -> Manifest | None:
         if winner is None:
             filters = {key for ref in root.filters if isinstance(ref, FilterRef) for key in ref.keys}
             has_unnamed_filters = any(key.startswith("filters/") and key not in filters for key in staged.keys)
-            if staged.has_steps or has_unnamed_filters:
+            if staged.may_have_unnamed or has_unnamed_filters:
                 staged.discard(root)
             return root
         event = "%s: another writer committed generation %d first; starting again from %d"
@@ -96,8 +96,8 @@ def commit(store: Store, change: _Change) -> Manifest | None:
     staged.discard(None)
     newest_number = base.generation if base else 0
     raise StoreFailure(
-        f"{store.url}: nothing was changed: other writers were faster {ATTEMPTS} times; generation {newest_number} is "
-        f"the newest"
+        f"{store.url}: nothing was changed: other writers committed first {ATTEMPTS} times (the newest generation is "
+        f"{newest_number}): try again"
     )
 
 
@@ -126,13 +126,13 @@ class Staged(StoreWrapper):
         super().__init__(store)
         self.keys: set[str] = set()
         self.fenced: set[str] = set()  # the keys among them that `gc` may have removed
-        self.has_steps = False  # set by writers that may have put objects that the final root does not name
+        self.may_have_unnamed = False  # set once a writer may have put objects that its final root does not name
         self.fence = fence  # the generation of the newest fence
         self._results: dict[Hashable, tuple[Any, set[str]]] = {}  # of `once`, each with the keys that were put for it
 
     def once(self, name: Hashable, make: Callable[[], _T], *, repeatable: bool) -> _T:
-        """Call `make`, which puts objects, or return the result of an earlier attempt under the same name. If its
-        objects are fenced, `make` is called again, or `AlreadyExists` is raised if it is not `repeatable`."""
+        """The result of `make`, called now or in an earlier attempt under the same name. If the objects that it put
+        have been fenced since, it is called again, or, unless `repeatable`, `AlreadyExists` is raised."""
         if name in self._results:
             result, keys = self._results[name]
             if not keys & self.fenced:
@@ -146,7 +146,7 @@ class Staged(StoreWrapper):
 
     def begin_again(self, base: Manifest | None, attempt: int) -> None:
         """Pause before another attempt, on the newest root `base`, and fence the keys if there is a new fence."""
-        self.has_steps = True
+        self.may_have_unnamed = True
         time.sleep(uniform(0, min(0.005 * 2**attempt, _LONGEST_PAUSE_SECONDS)))
         fence = base.history.fence if base else 0
         if fence > self.fence:
@@ -179,7 +179,7 @@ class Staged(StoreWrapper):
 
 
 def _put_root(staged: Staged, root: Manifest, data: bytes) -> Manifest | None:
-    """Write a root, and copy it to `manifest.json`. Returns None if it is committed, else the root that won."""
+    """Write a root, and copy it to `manifest.json`. Returns None if it is committed, else the newest root of others."""
     store, key, etag = staged.store, generation_key(root.generation), None
     for _ in range(_MOST_REFUSALS):
         try:
@@ -214,12 +214,12 @@ def _put_root(staged: Staged, root: Manifest, data: bytes) -> Manifest | None:
 
 
 def _withdraw(store: Store, root: Manifest, etag: str, newer: Manifest) -> Manifest | None:
-    """Remove a root with a number that other writers had passed before it was written, and return the newest root.
-    Returns None if `newer` descends from the root, which is committed then. Raises `ContextChanged` if the history in
-    `newer` is too short to tell."""
-    descends = newer.generation > root.generation and newer.history.descends_from(
-        root.generation, root.write_id, newer.generation
-    )
+    """Remove a root whose number other writers had passed before it was written, and return the newest root. Returns
+    None, and removes nothing, if `newer` descends from the root: then it is committed. Raises `ContextChanged` if the
+    history of `newer` is too short to tell."""
+    descends: bool | None = False  # None: unknown
+    if newer.generation > root.generation:
+        descends = newer.history.descends_from(root.generation, root.write_id, newer.generation)
     if descends:
         return None
     with suppress(AlreadyExists, NotFound):
@@ -245,9 +245,8 @@ def _next_root(store: Store, root: Manifest, base: Manifest | None) -> tuple[Man
     root.check()
     data = root.to_bytes()
     if len(data) > directories.MOST_NAMED_BYTES:
-        small = directories.use_directories(root, store.put, lambda ref: store.get(ref.key).data)
-        if small != root:
-            root, data = small, small.to_bytes()
+        root = directories.use_directories(root, store.put, lambda ref: store.get(ref.key).data)
+        data = root.to_bytes()
     if len(data) > MOST_ROOT_BYTES:
         raise ContextTooLarge(
             f"{store.url}: the next root would have {len(data):,} bytes, at most {MOST_ROOT_BYTES:,} are allowed"
@@ -265,13 +264,14 @@ def _check_conditions(staged: Staged, server: str, key: str, data: bytes) -> Non
     staged.store.delete(key)
     staged.discard(None)
     raise Unsupported(
-        f"{server} ignores conditional writes (If-None-Match: *), so two writers would lose text: {staged.url} was not "
+        f"{server} ignores conditional writes (If-None-Match: *), so two writers could lose text: {staged.url} was not "
         f"changed: choose another server"
     )
 
 
 def _update_copy(store: Store, data: bytes, generation: int) -> Manifest | None:
-    """Write a root, given as JSON, to `manifest.json`. Returns the root that is there if it is not older, else None."""
+    """Write a root, given as JSON, to `manifest.json`. Returns the root that is there if it is not older; None if it
+    was replaced, or has a newer format."""
     refused_etags: list[str | None] = []  # the versions that the server did not replace
     for _ in range(_COPY_ATTEMPTS):
         etag = None
@@ -294,4 +294,4 @@ def _update_copy(store: Store, data: bytes, generation: int) -> Manifest | None:
             return None
         except (AlreadyExists, NotFound):
             refused_etags.append(etag)  # another writer replaced the copy, or the server errs
-    raise StoreFailure(f"other writers were faster {_COPY_ATTEMPTS} times")
+    raise StoreFailure(f"other writers replaced it first {_COPY_ATTEMPTS} times")

@@ -55,7 +55,7 @@ class DecompressedFile:
         return bytes(content)
 
     def _skip_padding(self, compressed: bytes) -> bytes:
-        """Skip the zero bytes with which `compressed` may begin, and return the rest. Raises `ValueError`."""
+        """Skip the zero padding after a stream, and return what follows. Raises `ValueError` for a bad length."""
         unit_bytes = _PADDING_BYTES.get(self._compression, 0)
         padding_bytes = 0
         while unit_bytes and compressed.startswith(b"\0"):

@@ -71,7 +71,7 @@ class InputOptions:
     exclude: tuple[str, ...] = ()
     """Globs of files and folders to leave out; they come after those of `include`."""
     ignored: bool = False
-    """Whether to read files that git ignores too, in a folder of a git repository."""
+    """Whether to read files of a git repository that git ignores too."""
     follow_links: bool = False
     """Whether to follow links in a directory, also out of it. If not, they are left out, with a note."""
     note: Callable[[str], None] = field(default=lambda text: warnings.warn(text, stacklevel=2))
@@ -91,7 +91,7 @@ class InputOptions:
         self.selects("")  # raises the error of an invalid glob here, before anything is read
 
     def selects(self, relative: str) -> bool:
-        """Whether to read the file of a directory with this path below it."""
+        """Whether to read a file, given its path below the directory that is read."""
         if not self.include and not self.exclude:
             return True
         if not self.include and self.exclude == HIDDEN:  # the usual case, without globs, which take 15 ms to load
@@ -151,8 +151,8 @@ class Decoder:
         self._has_begun = offset_bytes > 0  # whether the first character, perhaps a byte order mark, was read
 
     def feed(self, data: bytes, final: bool = False) -> Utf8:
-        """Decode the next piece. A character that its end cuts goes into the text of the next piece; in the `final`
-        piece it is an error. Raises `NotText`, or `InvalidText` for text that is not Unicode."""
+        """Decode the next piece. A character that continues in the next piece is decoded with that one; after the
+        `final` piece it is an error. Raises `NotText`, or `InvalidText` for text that is not Unicode."""
         pending = self._decoder.getstate()[0]  # the first bytes of a character
         if self._has_begun and self._is_utf8 and not pending and data.isascii():  # saves a tenth of an upload's time
             self._offset_bytes += len(data)
@@ -198,7 +198,7 @@ def refuse_known_kinds(label: str, head: bytes) -> None:
 
 
 def is_binary(head: bytes, encoding: str) -> bool:
-    """Whether a file with this beginning is binary: it has a NUL, or control bytes and no valid encoding."""
+    """Whether a file with this beginning is binary: it has a NUL, or control bytes and bytes invalid in `encoding`."""
     head = head[:HEAD_BYTES]
     if "a".encode(encoding) != b"a" or not _CONTROL.search(head):
         return False
@@ -212,8 +212,8 @@ def is_binary(head: bytes, encoding: str) -> bool:
 
 
 def wide_encoding(head: bytes, expected: str) -> str:
-    """The encoding, such as `utf-16-le` or `utf-32`, that a file with this beginning seems to have, and not `expected`;
-    empty if none. Such a file may be valid UTF-8, with a NUL next to each letter, in which no search finds a word."""
+    """The encoding that a file with this beginning seems to have instead of `expected`, such as `utf-16-le`; empty if
+    none. Such a file may be valid UTF-8 with a NUL next to each letter, so that no search finds a word in it."""
     if "a".encode(expected) != b"a":
         return ""
     if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):

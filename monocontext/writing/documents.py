@@ -28,15 +28,7 @@ from monocontext.format.documents import (
     page_ref,
 )
 from monocontext.format.manifest import Manifest
-from monocontext.format.refs import (
-    NO_DOCUMENTS,
-    DocumentDirectory,
-    DocumentPageRef,
-    DocumentsRef,
-    NameTableRef,
-    documents_key,
-    fresh_id,
-)
+from monocontext.format.refs import NO_DOCUMENTS, DocumentPageRef, DocumentsRef, NameTableRef, documents_key, fresh_id
 from monocontext.records import NamedTuple, replace
 from monocontext.stores.parallel import at_once
 from monocontext.stores.protocol import Store
@@ -64,7 +56,7 @@ def documents(items: Iterable[Any] | Mapping[str, Any]) -> DocumentInputs:
 
 
 class Offset(NamedTuple):
-    """An offset in a text, or the difference of two: in characters, and in newlines among these."""
+    """An offset in a text, or the difference between two: in characters, and in the newlines among them."""
 
     characters: int
     newlines: int
@@ -156,7 +148,7 @@ class DocumentRows(DocumentWriter):
         self.hashes = bytearray()  # the hashes of their names, `HASH_BYTES` each
         self.doubled: int | None = None  # the number of the first that repeats a name; known after `close`
         self._characters = self._bytes = self._newlines = 0  # the size of the text so far
-        self._start: Offset | None = None  # the start of the document that is open; the next three are of it too
+        self._start: Offset | None = None  # of the open document, as the next three fields are
         self._start_byte = 0
         self._name = self._metadata = b""
 
@@ -187,8 +179,7 @@ class DocumentRows(DocumentWriter):
         if self.count > DOCUMENTS_PER_PAGE:
             from monocontext.format import name_tables  # imports numpy, which few documents do not need
 
-            pair = name_tables.first_duplicate(name_tables.entries_of(self.hashes))
-            self.doubled = pair[1] if pair else None
+            self.doubled = name_tables.first_duplicate(name_tables.entries_of(self.hashes))
             return
         names = [bytes(self.hashes[start : start + HASH_BYTES]) for start in range(0, len(self.hashes), HASH_BYTES)]
         first_numbers = {name: number for number, name in reversed([*enumerate(names)])}
@@ -216,7 +207,7 @@ def names_in(pages: Iterable[DocumentPage]) -> list[bytes]:
 
 
 def join_documents(store: Store, base: Manifest | None, new: DocumentRows | None) -> DocumentsRef | None:
-    """The documents of the root `base`, followed by those of a new text (1 PUT per new page and table)."""
+    """The documents of `base`, then those of a new text; None if there are none (1 PUT per new page and table)."""
     before = base.documents if base else None
     if new is None or not new.count:
         return before
@@ -239,8 +230,8 @@ def join_documents(store: Store, base: Manifest | None, new: DocumentRows | None
 
 
 def _join_names(store: Store, before: DocumentsRef | None, new: DocumentRows) -> tuple[NameTableRef, ...]:
-    """The tables of names. Documents without a table get one when they fill a page. It is joined with the tables before
-    it that have no more documents."""
+    """The tables of names. Documents without a table get one when they fill a page. It is joined with each
+    table before it that has at most as many documents."""
     tables = list(before.names) if before else []
     first = before.named if before else 0
     total = (before.documents if before else 0) + new.count
@@ -263,11 +254,11 @@ def _join_names(store: Store, before: DocumentsRef | None, new: DocumentRows) ->
 
 def _hashes_after(store: Store, ref: DocumentsRef, first: int) -> bytes:
     """The hashes of the names of the documents from number `first` on (1 GET per page of these)."""
-    if any(isinstance(page, DocumentDirectory) and page.documents > first for page in ref.pages):
+    if any(hasattr(page, "level") and page.documents > first for page in ref.pages):  # a directory
         ref = expand_documents(ref, lambda directory: store.get(directory.key).data)
     hashes = b""
     for number, entry in enumerate(ref.pages):
-        if entry.documents > first and not isinstance(entry, DocumentDirectory):
+        if entry.documents > first:
             page = load_document_page(ref, number, lambda key: store.get(key).data)
             hashes += b"".join(map(name_hash, names_in([page])[max(first - page.first, 0) :]))
     return hashes
@@ -361,16 +352,16 @@ def _changed_row(row: DocumentRow, change: Change) -> DocumentRow:
 
 
 def _store_names(store: Store, ref: DocumentsRef, names: list[bytes]) -> DocumentsRef:
-    """The documents with a table of their names if they fill a page (1 PUT), and the first repeated name, if any."""
+    """The documents, with a table of their names if they do not fit a page (1 PUT), and the first repeated name."""
     if len(names) <= DOCUMENTS_PER_PAGE and ref.doubled is None:
         return replace(ref, names=())
     from monocontext.format import name_tables
 
     entries = name_tables.entries_of(b"".join(map(name_hash, names)))
-    pair = name_tables.first_duplicate(entries) if ref.doubled is not None else None
+    doubled = None if ref.doubled is None else name_tables.first_duplicate(entries)
     tables: tuple[NameTableRef, ...] = ()
     if len(names) > DOCUMENTS_PER_PAGE:
         table, data = name_tables.table_of(entries, len(names))
         store.put(documents_key(table.id), data)
         tables = (table,)
-    return replace(ref, names=tables, doubled=pair[1] if pair else None)
+    return replace(ref, names=tables, doubled=doubled)

@@ -66,7 +66,11 @@ def index(
     names = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     options = store_options or {}
     with open_store_at(url, options_for(url, options)) as store, ExitStack() as stack:
-        objects, stores = _find_objects(names, options, note, stack)
+        objects, stores = list[TextObject](), dict[str, Store]()  # the stores by URL
+        for name in names:
+            source, infos = _objects_of(name, options_for(name, options), note, stack)
+            stores[source.url] = source
+            objects += (TextObject(source.url, info) for info in infos)
         own_prefix = store.url.rstrip("/") + "/"
         objects = [item for item in objects if not item.url.startswith(own_prefix)]  # the context may be below a source
         urls = (os.fspath(name) if "://" in os.fspath(name) else open_store(name).url for name in names)
@@ -100,22 +104,10 @@ class TextObject(NamedTuple):
         return f"{self.store_url.rstrip('/')}/{key}"
 
 
-def _find_objects(
-    names: Sequence[str | os.PathLike[str]], options: StoreOptions, note: Callable[[str], None], stack: ExitStack
-) -> tuple[list[TextObject], dict[str, Store]]:
-    """The objects of the sources `names`, in order, and their stores by URL, which `stack` closes."""
-    objects, stores = list[TextObject](), dict[str, Store]()
-    for name in names:
-        store, infos = _objects_of(name, options_for(name, options), note, stack)
-        stores[store.url] = store
-        objects += (TextObject(store.url, info) for info in infos)
-    return objects, stores
-
-
 def _objects_of(
     name: str | os.PathLike[str], options: StoreOptions, note: Callable[[str], None], stack: ExitStack
 ) -> tuple[Store, list[ObjectInfo]]:
-    """The objects of a source, in order, and their store."""
+    """The objects of a source, in order, and their store, which `stack` closes."""
     if not os.fspath(name).endswith("/"):
         with suppress(NotFound, InvalidUrl):  # not an object: perhaps a folder
             root, key = split_object(name)
@@ -135,7 +127,7 @@ def _objects_of(
 
 
 def _list_objects(store: Store, note: Callable[[str], None]) -> list[ObjectInfo]:
-    """All objects of a store, in the order of their keys. Notes what is left out. Raises `NotFound` for none."""
+    """All objects of a store, in the order of their keys. Notes what is left out. Raises `NotFound` if it has none."""
     left_out: list[str] = []
     infos = list(list_usable(store, left_out))
     if not infos:
@@ -174,7 +166,7 @@ def _cut_objects(
     put: Callable[[str, bytes], object],
     progress: Callable[[int], None] = lambda text_bytes: None,
 ) -> Written:
-    """Cut objects into frames (1 GET per 8 MiB), and store their filters by `put`. `store_of` returns the store at a
+    """Cut objects into frames (1 GET per 8 MiB), and store their filter with `put`. `store_of` returns the store at a
     URL. Raises `NotText`."""
 
     def read(part: tuple[TextObject, int]) -> bytes:

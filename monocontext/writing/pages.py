@@ -69,13 +69,13 @@ class IndexWriter:
                 self.end_page()
 
     def keep(self, page: PageRef, before: PageRef | None, copy: bytes | None) -> None:
-        """Add an old page, which followed the page `before` in the old text. `copy`: the page if it is in the root."""
+        """Add an old page, which followed the page `before` in the old text. `copy`: its bytes if in the root."""
         self.end_page()
         self.pages.append(moved_page(page, before, self.pages[-1] if self.pages else None))
         self.last_page = copy
 
     def end_page(self, least_frames: int = 1) -> None:
-        """Store the frames after the last page as another page if they are at least `least_frames` (1 PUT)."""
+        """Store the frames after the last page as another page if there are at least `least_frames` of them (1 PUT)."""
         if len(self._rows) >= least_frames:
             records = [row.record for row in self._rows]
             data = encode_page(_runs(self._rows), records)
@@ -88,8 +88,8 @@ class IndexWriter:
 
 def _runs(rows: Sequence[Row]) -> list[FrameRun]:
     """The runs of frames that are adjacent in one object."""
-    next_places = [(row.object, row.offset + row.record.stored_bytes, row.codec, row.etag) for row in rows]
-    starts = [i for i, row in enumerate(rows) if i == 0 or row[:4] != next_places[i - 1]]
+    ends = [(row.object, row.offset + row.record.stored_bytes, row.codec, row.etag) for row in rows]
+    starts = [i for i, row in enumerate(rows) if i == 0 or row[:4] != ends[i - 1]]  # `row[:4]`: all but the record
     firsts = [(rows[start], stop - start) for start, stop in pairwise([*starts, len(rows)])]
     return [FrameRun(row.object, row.offset, frames, row.codec, row.etag) for row, frames in firsts]
 

@@ -133,7 +133,7 @@ def _check_folder(path: Path) -> None:
     if not names:
         raise NotFound(f"{path} contains no file to read")
     size = sum((path / name).stat().st_size for name in names)
-    _refuse_large(str(path), size, f"`monocontext upload {shlex.quote(str(path))} DIRECTORY`")
+    _refuse_large(str(path), size, f"`monocontext upload {shlex.quote(str(path))} DIRECTORY` stores it")
 
 
 def _publish_file(path: Path, store: Store) -> None:

@@ -13,13 +13,12 @@ from monocontext.errors import AlreadyExists, InvalidUrl
 from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions, validate_options
 from monocontext.records import NamedTuple
-from monocontext.records import replace as with_fields
 from monocontext.stores import Place, open_store_at, place_for_workers
 from monocontext.stores.protocol import Store
 from monocontext.writing.appended import append_written, full_piece_bytes
 from monocontext.writing.commit import Staged, commit, commit_at
 from monocontext.writing.decoding import InputOptions, ReadingOptions
-from monocontext.writing.documents import DocumentRows, join_documents
+from monocontext.writing.documents import DocumentRows
 from monocontext.writing.inputs import Source, read_pieces
 from monocontext.writing.segments import FRAME_BYTES, SEGMENT_BYTES, SegmentLayout, Written, write_segments
 from monocontext.writing.shares import Target, share_text
@@ -77,7 +76,7 @@ def _check_order(sources: object, url: Place) -> None:
 def publish_written(
     store: Store, write: Callable[[Staged], Written], replace: bool, allow: Iterable[str] = ()
 ) -> Manifest:
-    """Commit what `write` stores as the whole text of a context. `write` is called once. `allow`: the URLs it reads."""
+    """Commit what `write` stores as the whole text of a context. `write` is called once. `allow`: URLs to read."""
 
     def change(base: Manifest | None, store: Staged) -> Manifest:
         if base is not None and not replace:
@@ -87,17 +86,11 @@ def publish_written(
             )
         new = store.once("text", lambda: write(store), repeatable=False)
         with StoredText(store, EMPTY_ROOT, allow=allow) as text:
-            return append_new(text, new)
+            return append_written(text, new)
 
     root = commit(store, change)
     assert root is not None  # the change made one
     return root
-
-
-def append_new(text: StoredText, new: Written) -> Manifest:
-    """The root of a text followed by a new text and its documents."""
-    root = append_written(text, new)
-    return with_fields(root, documents=join_documents(text.store, text.root, new.documents))
 
 
 @validate_options(ReadingOptions)
@@ -131,7 +124,7 @@ def append(
         if not new.text and not new.runs and not (new.documents and new.documents.count):
             return None
         with StoredText(store, base) as text:
-            root = append_new(text, new)
+            root = append_written(text, new)
         if new.text:
             progress(len(new.text))
         return root
@@ -157,8 +150,8 @@ def store_text(
     progress: Callable[[int], None] = lambda text_bytes: None,
     workers: TextWorkers | None = None,
 ) -> Written:
-    """Read and store a new text, without a commit. With a root `base` the text is to be appended; then a short one is
-    only read (`Written.text`)."""
+    """Read and store a new text, without a commit. With `base`, the root of the text to append to, a short text is only
+    read (`Written.text`)."""
     layout = layout or (SegmentLayout(base.frame_bytes, codec=base.codec) if base else SegmentLayout())
     rows = DocumentRows(store)
     pieces = read_pieces(sources, reads or InputOptions(), rows)

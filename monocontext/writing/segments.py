@@ -41,7 +41,7 @@ class SegmentLayout:
     filters: bool = True  # whether to make search filters, if frames are large enough for them
 
     def columns(self, frames_before: int = 0) -> Columns | None:
-        """A collector of filter columns for frames that follow `frames_before` others, or None for no filters."""
+        """A collector of filter columns for frames that follow `frames_before` others, or None without filters."""
         if not self.filters or self.frame_bytes < LEAST_FRAME_BYTES:
             return None
         return Columns(overlap_for(self.frame_bytes), LEAST_FRAMES - frames_before)
@@ -69,6 +69,12 @@ class Written:
     gathered: Gathered = field(default_factory=Gathered)
     """The text that may be copied into the root: that of these frames unless they are outside the context."""
 
+    def extend(self, other: Written) -> None:
+        """Add the frames of `other` after these, without its filters."""
+        self.runs += other.runs
+        self.records += other.records
+        self.gathered.extend(other.gathered)
+
     @property
     def keys(self) -> set[str]:
         """The keys of the segments and filters."""
@@ -84,7 +90,7 @@ def write_segments(
 ) -> Written:
     """Store a text, given as UTF-8 in pieces that end between characters, and its filters (1 PUT per segment)."""
     columns = layout.columns(frames_before)
-    full: list[tuple[str, bytes]] = []  # the segment that was filled last, until it is yielded
+    full: list[tuple[str, bytes]] = []  # the key and body of the segment that was filled last, until it is yielded
     segments = Segments(lambda key, body: full.append((key, body)), layout)
 
     def encoded(frame: bytes) -> tuple[bytes, bytes, FrameRecord]:

@@ -44,7 +44,7 @@ class Target(NamedTuple):
 
 
 def share_text(target: Target, pieces: Iterable[bytes], executor: Executor, progress: Callable[[int], None]) -> Written:
-    """Store a text by workers, in the same frames as `write_segments`. About 8 shares are in memory at a time."""
+    """Store a text with workers, in the same frames as `write_segments`. About 8 shares are in memory at a time."""
     shares = cut_shares(cut_frames(pieces, target.layout.frame_bytes), len)
     return join_shares(in_order(executor, partial(_store_share, target), shares, AHEAD), target, executor, progress)
 
@@ -88,7 +88,7 @@ def drop_end_columns(store: Store, written: Written) -> Written:
 
 
 def _join_filters(target: Target, refs: Sequence[FilterRef]) -> FilterRef:
-    """Join filters into one, and remove the old ones (1 DELETE each); `gc` does if the worker may not delete."""
+    """Join filters into one, and remove the old ones (1 DELETE each). If the worker may not, `gc` removes them."""
     if len(refs) == 1:
         return refs[0]
     with target.open_store() as store:
@@ -113,9 +113,7 @@ def join_shares(
         for text in share.notes:
             note(text)
         filters += apply_changes(share.filters, [FrameChange(0, 0, 0, grown=len(joined.records))])
-        joined.runs += share.runs
-        joined.records += share.records
-        joined.gathered.extend(share.gathered)
+        joined.extend(share)
         text_bytes += sum(record.bytes for record in share.records)
         progress(text_bytes)
     # A search reads a row of each filter, so filters are joined as far as possible.

@@ -44,7 +44,7 @@ class InputFile:
     """Opens it at its beginning. Raises `OSError`, or errors of the store."""
     facts: dict[str, Any]  # values that change when it changes, such as size and time; empty if they are not known
     container: str = ""  # the folder or the URL of the store in whose listing it is; empty if the caller named it
-    is_selected: bool = True  # whether it is to be read, by the globs of the options and by git
+    is_selected: bool = True  # whether to read it, according to the globs of the options and to git
 
 
 def find_files(
@@ -75,12 +75,12 @@ def _files_in(path: Path, prefix: str, reading: InputOptions) -> Iterator[InputF
         opener, label = partial(folder.open, name), str(path / name)
         try:
             facts = _file_facts(file, file)
-        except NotFound:  # removed since the folder was listed, or on a disk that was: the next sync looks again
+        except NotFound:  # it or its disk was removed since the folder was listed: the next sync looks again
             facts, is_selected = {}, False
         yield InputFile(displayable(prefix + name), label, opener, facts, str(path), is_selected)
     if selects_none and reading.include:
-        candidate, remedy = ("file", "") if not_ignored is None else ("file that git does not ignore", f"; {_REMEDY}")
-        raise NotFound(f"{path}: no {candidate} in it matches {' '.join(reading.include)}{remedy}")
+        remedy = "" if not_ignored is None else f", without those that git ignores; {_REMEDY}"
+        raise NotFound(f"{path}: no file in it matches {' '.join(reading.include)}{remedy}")
     if left_out := {name: reason for name, reason in folder.left_out.items() if reading.selects(name)}:
         reading.note(f"{path}: {describe_files(left_out)}")
     for name, reason in folder.left_out.items():

@@ -10,14 +10,7 @@ from typing import Any
 
 from monocontext.errors import ForeignObject
 from monocontext.format import inline
-from monocontext.format.filters.building import (
-    LEAST_FRAME_BYTES,
-    LEAST_FRAMES,
-    Columns,
-    add_columns,
-    fold_head,
-    overlap_for,
-)
+from monocontext.format.filters import building
 from monocontext.format.filters.joining import FrameChange, apply_changes
 from monocontext.format.index import ENDS_LINE, FRAMES_PER_PAGE, WHOLE_TEXT_FLAGS, Frame, FrameRecord, flags_of_text
 from monocontext.format.manifest import Manifest
@@ -35,11 +28,11 @@ _SPLIT_FRAMES = 256
 
 @dataclass(slots=True)
 class Stretch:
-    """Neighbouring frames [first, stop) of a text, which an edit replaces by new frames."""
+    """Neighbouring frames [first, stop) of a text, which an edit replaces with new frames."""
 
     first: int
     stop: int
-    frames: int  # the number of new frames
+    new_frames: int  # how many frames replace these
     keeps_text: bool = False  # whether each new frame has the text of the old one, so that filters keep their columns
     kept_bytes: int = 0  # at least this many bytes at the start of frame `first` do not change
 
@@ -47,7 +40,7 @@ class Stretch:
 def splice(
     text: StoredText, stretches: Sequence[Stretch], new: Written, *, all_pages: bool = False, **changes: Any
 ) -> Manifest:
-    """Replace `stretches` of a text, in order, by new frames, and return the root with `changes` of other fields. Index
+    """Replace `stretches` of a text, in order, with new frames. Returns the root with `changes` of other fields. Index
     pages that change, or all with `all_pages`, are stored (1 PUT each). The root has no copies of its text, and its
     filters have the gaps that `find_new_gaps` returns."""
     base = text.root
@@ -74,7 +67,7 @@ def find_new_gaps(text: StoredText, stretches: Sequence[Stretch]) -> list[range]
     gaps: list[range] = []
     shift = 0  # the number of frames that were added so far, less those that were removed
     for move, stretch in _filter_moves(text, stretches):
-        first, stop = move.stale + shift, stretch.first + shift + stretch.frames
+        first, stop = move.stale + shift, stretch.first + shift + stretch.new_frames
         shift += move.grown
         if stretch.keeps_text or first == stop:
             continue
@@ -85,7 +78,7 @@ def find_new_gaps(text: StoredText, stretches: Sequence[Stretch]) -> list[range]
 
 
 def _filter_moves(text: StoredText, stretches: Sequence[Stretch]) -> Iterator[tuple[FrameChange, Stretch]]:
-    """Yield what each stretch changes in the filters, with the stretch."""
+    """Yield each stretch after the change that it makes to the columns of the filters."""
     reach_bytes = FOLDING * max((ref.reach_bytes for ref in text.root.filters), default=0)
     previous_stop = 0
     for stretch in stretches:
@@ -93,7 +86,7 @@ def _filter_moves(text: StoredText, stretches: Sequence[Stretch]) -> Iterator[tu
         while stale > previous_stop and unchanged_bytes < reach_bytes:
             stale -= 1
             unchanged_bytes += text.frame(stale).bytes
-        grown = stretch.frames - (stretch.stop - stretch.first)
+        grown = stretch.new_frames - (stretch.stop - stretch.first)
         yield FrameChange(stale, stretch.first, stretch.stop, grown), stretch
         previous_stop = stretch.stop
 
@@ -104,7 +97,7 @@ def _ends_line(text: StoredText, stretches: Sequence[Stretch], records: Sequence
     for stretch in reversed(stretches):
         if stretch.stop < stop:
             break
-        if stretch.frames:
+        if stretch.new_frames:
             return bool(records[-1].flags & ENDS_LINE)
         stop = stretch.first
     if stop == text.root.frames:
@@ -134,7 +127,7 @@ def _write_index(
             index.add(map(row_of, text.frames(next_frame, stretch.first)))
             if stretch.stop == base.frames:
                 index.end_page(_SPLIT_FRAMES)
-            index.add(islice(new_rows, stretch.frames))
+            index.add(islice(new_rows, stretch.new_frames))
             dropped_bytes += sum(frame.stored_bytes for frame in text.frames(stretch.first, stretch.stop))
             next_frame = stretch.stop
         index.add(map(row_of, text.frames(next_frame, page.frames)))
@@ -153,7 +146,7 @@ def copy_frames(text: StoredText, is_copied: Callable[[Frame], bool]) -> tuple[l
         segments.add(stored, record_of(frame), frame.codec)
         if stretches and stretches[-1].stop == frame.number:
             stretches[-1].stop += 1
-            stretches[-1].frames += 1
+            stretches[-1].new_frames += 1
         else:
             stretches.append(Stretch(frame.number, frame.number + 1, 1, keeps_text=True))
     return stretches, segments.finish()
@@ -183,13 +176,13 @@ def add_copies(text: StoredText, ends: Manifest | None = None) -> Manifest:
 
 
 def has_all_records(root: Manifest) -> bool:
-    """Whether a root has the records of all frames, by which a copy of the whole text in it is read."""
+    """Whether a root contains the records of all frames, which readers need for a copy of the whole text in it."""
     return len(root.pages) == 1 and root.last_page is not None
 
 
 def wants_filters(root: Manifest) -> bool:
     """Whether a text has enough frames, and large enough ones, for filters."""
-    return root.frames >= LEAST_FRAMES and root.frame_bytes >= LEAST_FRAME_BYTES
+    return root.frames >= building.LEAST_FRAMES and root.frame_bytes >= building.LEAST_FRAME_BYTES
 
 
 def find_gaps(refs: Sequence[FilterRef], frames: int) -> list[range]:
@@ -207,19 +200,18 @@ def add_filter(text: StoredText, gaps: Sequence[range], *, strict: bool = False,
     may not be read get no column; with `strict`, they raise `ForeignObject`. The filter is joined with older filters
     that have at most `most_times` as many frames."""
     root = text.root
-    columns = Columns(overlap_for(root.frame_bytes), 1)
-    least_after = FOLDING * columns.reach  # the text after a frame that its column covers too
+    columns = building.Columns(building.overlap_for(root.frame_bytes), 1)
+    after_bytes = FOLDING * columns.reach_bytes  # the text after a frame that its column covers too
     if root.sources and not strict:
-        gaps = list(_readable(text, gaps, least_after))
-    ends = [_end_after(text, gap.stop, least_after) for gap in gaps]
+        gaps = list(_readable(text, gaps, after_bytes))
+    ends = [_end_after(text, gap.stop, after_bytes) for gap in gaps]
     texts = text.texts(frame for gap, end in zip(gaps, ends, strict=True) for frame in text.frames(gap.start, end))
     for gap, end in zip(gaps, ends, strict=True):
         for frame in islice(texts, len(gap)):
             columns.feed(frame)
-        columns.end(fold_head(list(islice(texts, end - gap.stop)), columns.reach))
+        columns.end(building.fold_head(list(islice(texts, end - gap.stop)), columns.reach_bytes))
     columns.finish()
-    numbers = [(gap.start, len(gap)) for gap in gaps]
-    filters = add_columns(root.filters, columns, numbers, text.get, text.store.put, most_times)
+    filters = building.add_columns(root.filters, columns, gaps, text.get, text.store.put, most_times)
     return replace(root, filters=filters)
 
 
@@ -239,7 +231,7 @@ def _readable(text: StoredText, gaps: Iterable[range], overlap_bytes: int) -> It
         with suppress(ForeignObject):
             for frame in text.frames(number, _end_after(text, number + 1, overlap_bytes)):
                 if "://" in frame.object:
-                    text.place(frame)
+                    text.locate_foreign(frame)
             return True
         return False
 

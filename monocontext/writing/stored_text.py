@@ -7,9 +7,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing
-from copy import copy
+from copy import copy as shallow_copy
 from functools import cache
 from itertools import chain, islice
+from operator import attrgetter
 
 from monocontext.engine.open import ContextHandle
 from monocontext.format import inline
@@ -17,14 +18,24 @@ from monocontext.format.codec import decode
 from monocontext.format.directories import expand
 from monocontext.format.index import Frame, Page
 from monocontext.format.manifest import Manifest
-from monocontext.format.refs import MOST_PAGE_BYTES, PageDirectory
+from monocontext.format.refs import MOST_PAGE_BYTES, PageDirectory, PageRef
 from monocontext.options import StoreOptions
+from monocontext.records import NamedTuple
 from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import RangeReader, Store
 
 READ_BYTES = 8 << 20  # the most bytes of one read, unless a frame is longer
 READS_AHEAD = 4  # reads at once
 _MOST_PAGES = 64  # index pages in memory, some 300 KB each
+_FRAMES, _CHARACTERS = attrgetter("frames"), attrgetter("characters")  # the counts up to the end of an index page
+
+
+class Extent(NamedTuple):
+    """The place of some frames in a text."""
+
+    start: int  # their first character
+    stop: int  # the character after them
+    text_bytes: int  # the length of their text in UTF-8
 
 
 class StoredText(AbstractContextManager["StoredText"]):
@@ -55,52 +66,53 @@ class StoredText(AbstractContextManager["StoredText"]):
 
     def after(self, root: Manifest) -> StoredText:
         """The text of another root of this context, with the same options; it is closed with this one."""
-        other = copy(self)
+        other = shallow_copy(self)
         other.root, other._entries, other._pages = root, root.pages, {}
         return other
 
     def get(self, key: str) -> bytes:
+        """The bytes of an object of the context (1 GET)."""
         return self.store.get(key).data
 
     def frame(self, number: int) -> Frame:
         """The frame with this number (at most 1 GET, for its index page)."""
-        page = self._page_of("frames", number)
+        page = self._find_page(_FRAMES, number)
         return page[number - page.first_frame]
 
     def locate(self, character: int) -> Frame:
         """The frame that contains a character of the text (at most 1 GET, for its index page)."""
-        page = self._page_of("characters", character)
+        page = self._find_page(_CHARACTERS, character)
         return page[page.number_at(character)]
 
     def frames(self, start: int, stop: int) -> Iterator[Frame]:
         """Yield frames [start, stop) (1 GET for each index page)."""
         return map(self.frame, range(start, stop))
 
-    def extent(self, first: int, stop: int) -> tuple[int, int, int]:
-        """The first character of frames [first, stop), the character after them, and the bytes of their text."""
+    def extent(self, first: int, stop: int) -> Extent:
+        """The place of frames [first, stop) in the text; its end if there are none."""
         if first == stop:
-            return self.root.characters, self.root.characters, 0
+            return Extent(self.root.characters, self.root.characters, 0)
         begin, last = self.frame(first), self.frame(stop - 1)
-        return begin.start, last.start + last.characters, last.start_byte + last.bytes - begin.start_byte
+        return Extent(begin.start, last.stop, last.start_byte + last.bytes - begin.start_byte)
 
-    def _page_of(self, count: str, value: int) -> Page:
-        """The index page that contains a frame (`count`: "frames") or character ("characters") with this number."""
-        number = bisect_right(self._entries, value, key=lambda entry: int(getattr(entry, count)))
+    def _find_page(self, count: Callable[[PageRef], int], offset: int) -> Page:
+        """The index page with the frame or the character at an offset; `count`: `_FRAMES` or `_CHARACTERS`."""
+        number = bisect_right(self._entries, offset, key=count)
         if isinstance(self._entries[number], PageDirectory):
             self._entries = expanded(self.store, self.root).pages
             self._pages.clear()
-            return self._page_of(count, value)
+            return self._find_page(count, offset)
         page = self._pages.get(number)
         if page is None:
-            copy = self.root.last_page if number == len(self._entries) - 1 else None
-            data = copy or self.store.get(self._entries[number].key, most_bytes=MOST_PAGE_BYTES).data
+            embedded = self.root.last_page if number == len(self._entries) - 1 else None
+            data = embedded or self.store.get(self._entries[number].key, most_bytes=MOST_PAGE_BYTES).data
             page = Page(data, self._entries[number], self._entries[number - 1] if number else None)
             if len(self._pages) >= _MOST_PAGES:
                 self._pages.clear()
             self._pages[number] = page
         return page
 
-    def place(self, frame: Frame) -> tuple[RangeReader, str]:
+    def locate_foreign(self, frame: Frame) -> tuple[RangeReader, str]:
         """The store and the key of a frame outside the context. Raises `ForeignObject` if it may not be read."""
         return self._foreign().find_foreign(frame.object, self.root.sources)
 
@@ -122,10 +134,10 @@ class StoredText(AbstractContextManager["StoredText"]):
         """Neighbouring frames, each with its stored bytes (1 GET)."""
         first, size = group[0], sum(frame.stored_bytes for frame in group)
         if self.root.text:
-            start = self._page_of("frames", 0).stored_starts[first.number]
-            data = inline.text_in(self.root)[start : start + size]
+            start = self._find_page(_FRAMES, 0).stored_starts[first.number]  # a text in its root has one page
+            data = inline.text_in(self.root, start, start + size)
         else:
-            store, key = self.place(first) if "://" in first.object else (self.store, first.object)
+            store, key = self.locate_foreign(first) if "://" in first.object else (self.store, first.object)
             data = store.get_range(key, first.offset, size, etag=first.etag).data
         starts = [frame.offset - first.offset for frame in group]
         return [(frame, data[begin : begin + frame.stored_bytes]) for frame, begin in zip(group, starts, strict=True)]

@@ -13,7 +13,7 @@ from monocontext.format import document_names as table
 from monocontext.format import documents as form
 from monocontext.format import name_tables
 from monocontext.format.documents import DocumentPage, DocumentRow
-from monocontext.format.refs import DocumentPageRef, NameTableRef
+from monocontext.format.refs import DocumentPageRef
 
 names = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 
@@ -66,8 +66,7 @@ def test_no_flipped_bit_passes() -> None:
 def test_every_name_is_found_in_its_bucket(count: int) -> None:
     hashes = [table.name_hash(str(i).encode()) for i in range(count)]
     entries = name_tables.last_of_each_name(name_tables.entries_of(b"".join(hashes), 7))
-    data, buckets, stride = name_tables.encode_names(entries)
-    ref = NameTableRef("0" * 32, 7 + count, count, buckets, stride)
+    ref, data = name_tables.table_of(entries, 7 + count)
     assert (name_tables.decode_names(data, ref) == entries).all()
     size = table.bucket_bytes(ref)
     for number, hashed in enumerate(hashes):
@@ -81,10 +80,9 @@ def test_a_bucket_does_not_pass_for_another() -> None:
     entries = name_tables.last_of_each_name(
         name_tables.entries_of(b"".join(table.name_hash(bytes([i, j])) for i in range(64) for j in range(64)))
     )
-    data, buckets, stride = name_tables.encode_names(entries)
-    ref = NameTableRef("0" * 32, 4096, 4096, buckets, stride)
+    ref, data = name_tables.table_of(entries, 4096)
     size = table.bucket_bytes(ref)
-    assert buckets > 1
+    assert ref.buckets > 1
     table.check_bucket(data[size : 2 * size], 1, ref)
     with pytest.raises(DamagedData):
         table.check_bucket(data[size : 2 * size], 0, ref)
@@ -97,5 +95,5 @@ def test_of_one_name_the_last_document_counts() -> None:
     found = {int(entry["number"]) for entry in name_tables.last_of_each_name(entries)}
     assert found == {max(i for i, name in enumerate(bearers) if name == item) for item in set(bearers)}
     first = next(i for i, name in enumerate(bearers) if name in bearers[:i])
-    assert name_tables.first_duplicate(entries) == (bearers.index(bearers[first]), first)
+    assert name_tables.first_duplicate(entries) == first
     assert name_tables.first_duplicate(entries[:1]) is None

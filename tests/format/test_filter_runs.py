@@ -26,17 +26,17 @@ class Text:
         self.chance, self.objects, self.sizes = chance, dict[str, bytes](), sizes
         self.frames: list[bytes] = [self.frame() for _ in range(frames)]
         self.covered: list[bool] = [True] * frames
-        self.refs = self.made([(0, frames)])
+        self.refs = self.made([range(frames)])
 
     def frame(self) -> bytes:
         words = (f"{self.chance.getrandbits(60):x} " for _ in range(self.chance.choice(self.sizes)))
         return "".join(word * 3 for word in words).encode()
 
-    def made(self, ranges: list[tuple[int, int]]) -> tuple[FilterRef, ...]:
+    def made(self, ranges: list[range]) -> tuple[FilterRef, ...]:
         columns = Columns(64, 1)
-        for first, count in ranges:
-            for frame in self.frames[first : first + count]:
-                columns.feed(frame)
+        for numbers in ranges:
+            for number in numbers:
+                columns.feed(self.frames[number])
                 columns.end()  # each column covers its own frame alone
         columns.finish()
         return columns.store(self.objects.__setitem__, ranges)
@@ -44,7 +44,7 @@ class Text:
     def change(self) -> None:
         """Replace some frames by others, anywhere; half of them get columns."""
         changes: list[FrameChange] = []
-        ranges: list[tuple[int, int]] = []
+        ranges: list[range] = []
         frames, covered, done = [], [], 0
         for first in sorted(self.chance.sample(range(len(self.frames) + 1), self.chance.randrange(1, 4))):
             if first < done:
@@ -55,7 +55,7 @@ class Text:
             covered += [*self.covered[done:stale], *[False] * (first - stale)]
             new = self.chance.randrange(4)
             if new and self.chance.random() < 0.5:
-                ranges.append((len(frames), new))
+                ranges.append(range(len(frames), len(frames) + new))
             frames += [self.frame() for _ in range(new)]
             covered += [False] * new
             changes.append(FrameChange(stale, first, stop, new - (stop - first)))
@@ -64,8 +64,8 @@ class Text:
         self.refs = apply_changes(self.refs, changes)
         if ranges:
             self.refs = append_filters(self.refs, self.made(ranges), self.objects.__getitem__, self.objects.__setitem__)
-        for first, count in ranges:
-            self.covered[first : first + count] = [True] * count
+        for numbers in ranges:
+            self.covered[numbers.start : numbers.stop] = [True] * len(numbers)
 
     def check(self) -> None:
         check_filters(self.refs, len(self.frames))
@@ -116,7 +116,7 @@ def test_few_filters_after_many_edits(sizes: tuple[int, ...], most_times: int, m
     written = []
     for number in range(200):
         text.refs = apply_changes(text.refs, [FrameChange(3 * number, 3 * number, 3 * number + 1, 0)])
-        new = text.made([(3 * number, 1)])
+        new = text.made([range(3 * number, 3 * number + 1)])
         text.refs = append_filters(text.refs, new, text.objects.__getitem__, text.objects.__setitem__, most_times)
         written.append(text.refs[-1].width)
         assert len(text.refs) <= most_filters
@@ -124,7 +124,7 @@ def test_few_filters_after_many_edits(sizes: tuple[int, ...], most_times: int, m
 
 
 def test_runs() -> None:
-    assert runs_of([(5, 2), (7, 3), (20, 1)]) == ((5, 0, 5), (20, 5, 1))
+    assert runs_of([range(5, 7), range(7, 10), range(20, 21)]) == ((5, 0, 5), (20, 5, 1))
     (ref,) = Text(random.Random(0), 10).refs
     assert [item.runs for item in apply_changes([ref], [FrameChange(3, 4, 6, -1)])] == [((0, 0, 3), (5, 6, 4))]
     assert [item.runs for item in apply_changes([ref], [FrameChange(4, 4, 4, 2)])] == [((0, 0, 4), (6, 4, 6))]

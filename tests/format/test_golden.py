@@ -153,5 +153,5 @@ def test_documents_are_those_that_were_stored(tmp_path: Path) -> None:
 
 def test_a_table_of_names_is_laid_out_as_ever() -> None:
     hashes = b"".join(name_hash(str(i).encode()) for i in range(2000))
-    data, buckets, stride = name_tables.encode_names(name_tables.last_of_each_name(name_tables.entries_of(hashes, 5)))
-    assert (buckets, stride, sha256(data).hexdigest()[:32]) == (2, 1036, "c65e49cd1eb2a20dd9a7afb2890288e9")
+    ref, data = name_tables.table_of(name_tables.entries_of(hashes, 5), 2005)
+    assert (ref.buckets, ref.stride, sha256(data).hexdigest()[:32]) == (2, 1036, "c65e49cd1eb2a20dd9a7afb2890288e9")

@@ -82,8 +82,8 @@ VIOLATIONS = {
     "page 1: '../../../../../../../../../etc/pw' is not": with_page(id="../../../../../../../../../etc/pw"),
     f"page 1: {HEX.upper()!r} is not": with_page(id=HEX.upper()),
     f"page 1: '{HEX}.n' is not": with_page(id=HEX + "\n"),
-    "page 1: an object of 0 bytes": with_page(size_bytes=0),
-    "page 1: an object of 1,073,741,824 bytes": with_page(size_bytes=1 << 30),
+    "page 1: size_bytes 0 is impossible": with_page(size_bytes=0),
+    "page 1: size_bytes 1,073,741,824 is impossible": with_page(size_bytes=1 << 30),
     "page 1: frames do not rise: 2, 2": with_page(frames=2),
     "page 1: frames do not rise: 2, 1": with_page(frames=1),
     "page 1: -1 bytes": with_page(bytes=29),
@@ -92,9 +92,9 @@ VIOLATIONS = {
     "page 1: 30 bytes, 31 characters": with_page(characters=51),
     "page 1: 30 bytes, 20 characters and 21 newlines": with_page(newlines=24),
     "page 1: 30 bytes, 1 characters and 0 newlines": with_page(characters=21),  # two frames, one character
-    "documents without a page": dataclasses.replace(GOOD, documents=DocumentsRef(())),
+    "documents need at least one page": dataclasses.replace(GOOD, documents=DocumentsRef(())),
     "counts are out of range": dataclasses.replace(GOOD, stored_bytes=1 << 62),
-    "a final newline, but no newline": root_of(PageRef(HEX, 9, 1, 1, 3, 3, 0), final_newline=True),
+    "final_newline is true, but newlines is 0": root_of(PageRef(HEX, 9, 1, 1, 3, 3, 0), final_newline=True),
 }
 
 
@@ -138,13 +138,13 @@ REFUSED: list[tuple[type[MonocontextError], str, list[bytes]]] = [
         for value in NO_COUNTS
     ]),
     (DamagedData, "a field is missing or has the wrong type", [edit_manifest(pages=pages) for pages in NO_PAGES]),
-    (DamagedData, ".*is 1, the pages say", [
+    (DamagedData, ".*is 1, but the pages add up to", [
         edit_manifest(**{field: 1}) for field in ("characters", "bytes", "newlines", "frames")
     ]),
     (DamagedData, r"crc32c differs: expected '\w{8}', found '\w{8}'", [
         GOOD.to_bytes().replace(b"crafted", b"crufted"),
     ]),
-    (DamagedData, "not a manifest: expected a JSON object, found", [*GARBAGE]),
+    (DamagedData, "expected a JSON object, found", [*GARBAGE]),
     (DamagedData, "", [  # nested near the limit of recursion
         b'{"format": 1, "extra": ' + b"[" * depth + b"]" * depth + b"}" for depth in range(800, 1001, 5)
     ]),

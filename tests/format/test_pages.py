@@ -113,9 +113,9 @@ ROW = {"object": "segments/a.seg", "offset": 0, "frames": 3, "codec": "raw"}
 NO_PAGES: dict[str, list[bytes]] = {
     "expected to begin with": [b"", b"MCPAGE\x00\x02" + encode_page(RUNS, RECORDS)[8:]],
     "": [b"MCPAGE\x00\x01"],
-    "4 frames do not fill": [raw_page(b"[]", count=4)],
-    "4294967295 frames do not fill": [raw_page(b"[]", count=2**32 - 1)],
-    ".*do not fill": [encode_page(RUNS, RECORDS)[:12] + b"\xff\xff\xff\xff" + encode_page(RUNS, RECORDS)[16:]],
+    "4 frames need a page of 106 bytes": [raw_page(b"[]", count=4)],
+    "4294967295 frames need a page": [raw_page(b"[]", count=2**32 - 1)],
+    ".*frames need a page": [encode_page(RUNS, RECORDS)[:12] + b"\xff\xff\xff\xff" + encode_page(RUNS, RECORDS)[16:]],
     "3 frames, 0 in its runs": [raw_page(b"{}"), raw_page(b"[]")],
     ".": [
         *map(raw_page, (b"", b"not json", b"\xff\xff", b"[1]", b"null", b'["abcdef"]', b"[" * 100_000)),
@@ -137,7 +137,7 @@ IMPOSSIBLE_RUNS: dict[str, list[dict[str, object]]] = {
     "expected a count, found": [{"offset": value} for value in (-1, 1.5, True, 10**20, float("nan"), float("inf"))],
     "expected a count, found .": [{"offset": "x"}, {"offset": None}, {"frames": 3.0}, {"frames": -1}],
     "a run has an impossible number": [{"codec": "lzma"}, {"codec": None}],
-    "neither one of our segments": [
+    "expected a segment, or a URL with an ETag": [
         *({"object": name} for name in NO_OBJECTS),
         {"etag": "x"},  # ours, and an ETag
         *({"object": "s3://bucket/key", "etag": etag} for etag in (3, ["x"])),
@@ -185,5 +185,5 @@ def test_a_page_and_its_root_that_disagree(field: str, before: PageRef | None) -
 
 def test_writers_refuse_tables_that_do_not_add_up() -> None:
     for runs, records in [([], []), (RUNS, RECORDS[:2]), (RUNS[:1], RECORDS)]:
-        with pytest.raises(ValueError, match="records do not fill runs"):
+        with pytest.raises(ValueError, match="records, but runs of"):
             encode_page(runs, records)

@@ -180,7 +180,7 @@ def test_a_server_that_refuses_if_match(verb: str, tmp_path: Path, monkeypatch: 
     assert store.requests < 30
     monkeypatch.setattr(module, "_COPY_ATTEMPTS", 1)
     # It must not say to try again: what is committed would be written twice.
-    with pytest.warns(UserWarning, match=r"generation 4 is committed, .*: other writers were faster 1 times$"):
+    with pytest.warns(UserWarning, match=r"generation 4 is committed, .*: other writers replaced it first 1 times$"):
         append("last\n", store)
 
 
@@ -237,7 +237,7 @@ def test_a_bound_on_lost_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
 
     store = memory()
     publish("text\n", store)
-    with pytest.raises(StoreFailure, match=r"nothing was changed: other writers were faster 5 times; generation 6 is"):
+    with pytest.raises(StoreFailure, match=r"nothing was changed: other writers committed first 5 times"):
         append("ours\n", Slow(store))
     assert str(Monocontext.open(store)) == "text\n" + "theirs\n" * 5
     assert orphans(store) == []

@@ -34,7 +34,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("monocontext.writing.splice._SPLIT_FRAMES", 12)
     monkeypatch.setattr(sys.modules["monocontext.format.filters.building"], "GROUP_FRAMES", 40)
     monkeypatch.setattr("monocontext.format.filters.joining._MOST_FRAMES", 40)
-    sizes = {"PAGES": 4, "FILTERS": 3, "KEPT_PAGES": 2, "KEPT_FILTERS": 2, "MOST_NAMED_BYTES": 2000}
+    sizes = {"DIRECTORY_PAGES": 4, "DIRECTORY_FILTERS": 3, "KEPT_PAGES": 2, "KEPT_FILTERS": 2, "MOST_NAMED_BYTES": 2000}
     for name, value in sizes.items():
         monkeypatch.setattr(directories, name, value)
 

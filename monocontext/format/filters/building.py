@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from monocontext.format.filters.grams import TABLES, fold_bytes
 from monocontext.format.filters.joining import Get, Put, append_filters, fresh_seed, put_filter, runs_of
 from monocontext.format.refs import FILTER_KIND, GRAM_BYTES, FilterRef, FilterRun
+from monocontext.records import NamedTuple
 
 if TYPE_CHECKING:
     from monocontext.format.filters.columns import ColumnFile
@@ -31,10 +32,10 @@ class Columns:
     def __init__(self, overlap_bytes: int, least_frames: int):
         """Fewer than `least_frames` frames get no columns."""
         self.overlap_bytes = overlap_bytes
-        self.reach = overlap_bytes + GRAM_BYTES - 1
+        self.reach_bytes = overlap_bytes + GRAM_BYTES - 1
         """The number of folded bytes after a frame from which its column is computed."""
         self.least_frames = least_frames
-        self._frames = TextAfter(self.reach, least_frames)
+        self._frames = TextAfter(self.reach_bytes, least_frames)
         self._groups: list[ColumnFile] = []
 
     @property
@@ -56,20 +57,20 @@ class Columns:
         for group in self._groups:
             group.flush()
 
-    def _compute(self, frames: Iterable[tuple[int, bytes, bytes]]) -> None:
-        for _, frame, text_after in frames:
+    def _compute(self, frames: Iterable[FollowedFrame]) -> None:
+        for frame in frames:
             if not self._groups or self._groups[-1].frames == GROUP_FRAMES:
                 if self._groups:
                     self._groups[-1].flush()
                 from monocontext.format.filters.columns import ColumnFile  # imports numpy
 
                 self._groups.append(ColumnFile())
-            self._groups[-1].add(frame, text_after)
+            self._groups[-1].add(frame.text, frame.text_after)
 
-    def store(self, put: Put, frames: Sequence[tuple[int, int]] | None = None) -> tuple[FilterRef, ...]:
+    def store(self, put: Put, frames: Sequence[range] | None = None) -> tuple[FilterRef, ...]:
         """Store filters of these columns, and return their entries (1 PUT for each 16 MiB). `frames`: the frames of the
-        text that they belong to, in order, as pairs (first frame, number of frames); by default the first ones."""
-        remaining = deque(frames if frames is not None else [(0, self.frames)])
+        text that they belong to, in order; by default the first ones."""
+        remaining = deque(frames if frames is not None else [range(self.frames)])
         return tuple(self._store(put, group, runs_of(_take(remaining, group.frames))) for group in self._groups)
 
     def _store(self, put: Put, group: ColumnFile, runs: tuple[FilterRun, ...]) -> FilterRef:
@@ -80,12 +81,12 @@ class Columns:
 def add_columns(
     refs: Sequence[FilterRef],
     columns: Columns,
-    frames: Sequence[tuple[int, int]],
+    frames: Sequence[range],
     get: Get,
     put: Put,
     most_times: int = 2,
 ) -> tuple[FilterRef, ...]:
-    """All filters of a text, given those before and the columns of its other frames (`joining.append_filters`)."""
+    """All filters of a text: the old ones in `refs`, then new ones of `columns`, joined as by `append_filters`."""
     if columns.frames > _HELD_FRAMES:
         return append_filters(refs, columns.store(put, frames), get, put, most_times)
     unstored: dict[str, bytes] = {}
@@ -96,14 +97,14 @@ def add_columns(
     return filters
 
 
-def _take(runs: deque[tuple[int, int]], frames: int) -> Iterator[tuple[int, int]]:
-    """Take the first `frames` frames of some runs."""
-    while frames:
-        first, count = runs.popleft()
-        if count > frames:
-            runs.appendleft((first + frames, count - frames))
-        yield first, min(count, frames)
-        frames -= min(count, frames)
+def _take(ranges: deque[range], count: int) -> Iterator[range]:
+    """Take the first `count` frames out of some ranges, and yield them as ranges."""
+    while count:
+        numbers = ranges.popleft()
+        if len(numbers) > count:
+            ranges.appendleft(numbers[count:])
+        yield numbers[:count]
+        count -= len(numbers[:count])
 
 
 def overlap_for(frame_bytes: int) -> int:
@@ -111,55 +112,62 @@ def overlap_for(frame_bytes: int) -> int:
     return min(OVERLAP_BYTES, max(frame_bytes // 64, 64))
 
 
+class FollowedFrame(NamedTuple):
+    """A frame, and what follows it."""
+
+    number: int
+    text: bytes  # in UTF-8
+    text_after: bytes  # folded, at most as much as a column covers
+
+
 class TextAfter:
     """Pairs each frame of a text with the folded text after it. A frame waits until enough of that is known."""
 
-    def __init__(self, reach: int, least_frames: int = 1):
-        """`reach` is the length of the text after a frame, in bytes. Of fewer than `least_frames`, none is yielded."""
-        self._reach, self._least_frames = reach, least_frames
+    def __init__(self, reach_bytes: int, least_frames: int = 1):
+        """`reach_bytes`: the length of the folded text after each frame. Fewer than `least_frames` are not yielded."""
+        self._reach_bytes, self._least_frames = reach_bytes, least_frames
         self._is_held = least_frames > 1  # so far there are too few frames to yield any
-        self.waiting: deque[tuple[int, bytes]] = deque()
-        """The frames that wait, with their numbers."""
+        self._waiting: deque[tuple[int, bytes]] = deque()  # the numbers and texts of the frames that wait
         self._waiting_bytes = 0
 
-    def add(self, number: int, frame: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+    def add(self, number: int, frame: bytes) -> Iterator[FollowedFrame]:
         """Add the next frame (UTF-8), and yield those whose following text is known now."""
-        self.waiting.append((number, frame))
+        self._waiting.append((number, frame))
         self._waiting_bytes += len(frame)
-        if self._is_held and len(self.waiting) < self._least_frames:
+        if self._is_held and len(self._waiting) < self._least_frames:
             return
         self._is_held = False
-        while self._waiting_bytes - len(self.waiting[0][1]) >= self._reach:
-            following = fold_head((frame for _, frame in list(self.waiting)[1:]), self._reach)
-            if len(following) < self._reach:
+        while self._waiting_bytes - len(self._waiting[0][1]) >= self._reach_bytes:
+            following = fold_head((frame for _, frame in list(self._waiting)[1:]), self._reach_bytes)
+            if len(following) < self._reach_bytes:
                 return  # some marks fold to nothing: wait for more text
-            yield self._first(following)
+            yield self._take_first(following)
 
-    def end(self, text_after: bytes = b"") -> Iterator[tuple[int, bytes, bytes]]:
-        """Yield the last frames, given the folded text after them. The next frame may belong to another part."""
+    def end(self, text_after: bytes = b"") -> Iterator[FollowedFrame]:
+        """Yield the last frames, given the folded text after them. The next one may be of another part."""
         if self._is_held:
-            self.waiting.clear()
-        while self.waiting:
-            following = fold_head((frame for _, frame in list(self.waiting)[1:]), self._reach)
-            yield self._first((following + text_after)[: self._reach])
+            self._waiting.clear()
+        while self._waiting:
+            following = fold_head((frame for _, frame in list(self._waiting)[1:]), self._reach_bytes)
+            yield self._take_first((following + text_after)[: self._reach_bytes])
         self._waiting_bytes = 0
 
-    def _first(self, following: bytes) -> tuple[int, bytes, bytes]:
-        number, frame = self.waiting.popleft()
+    def _take_first(self, text_after: bytes) -> FollowedFrame:
+        number, frame = self._waiting.popleft()
         self._waiting_bytes -= len(frame)
-        return number, frame, following
+        return FollowedFrame(number, frame, text_after)
 
 
-def fold_head(frames: Iterable[bytes], size: int) -> bytes:
-    """The first `size` folded bytes of the text of some frames, or all of it if it is shorter."""
+def fold_head(frames: Iterable[bytes], size_bytes: int) -> bytes:
+    """The first `size_bytes` bytes of the folded text of some frames, or all of it if it is shorter."""
     head = b""
     for frame in frames:
-        most = min(2 * (size - len(head)) + 8, len(frame))  # nearly always enough
-        while 0 < most < len(frame) and frame[most] & 0xC0 == 0x80:  # to the start of a character
-            most -= 1
-        head += fold_bytes(frame[:most])
-        if len(head) < size:
-            head += fold_bytes(frame[most:])
-        if len(head) >= size:
-            return head[:size]
+        stop = min(2 * (size_bytes - len(head)) + 8, len(frame))  # nearly always enough
+        while 0 < stop < len(frame) and frame[stop] & 0xC0 == 0x80:  # to the start of a character
+            stop -= 1
+        head += fold_bytes(frame[:stop])
+        if len(head) < size_bytes:
+            head += fold_bytes(frame[stop:])
+        if len(head) >= size_bytes:
+            return head[:size_bytes]
     return head

@@ -40,7 +40,7 @@ _TILE_ROW_BYTES = _TILE_FRAMES // 8
 
 
 def compute_column(frame: bytes, following: bytes, rows: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
-    """The column of a frame (UTF-8) and the folded text after it. `rows`: an array of zeros to fill, else a new one."""
+    """The column of a frame (UTF-8) and the folded text after it. `rows`: zeros to fill; by default a new array."""
     folded = fold_bytes(frame)
     rows = np.zeros(HIGHEST, np.uint8) if rows is None else rows
     _set_word_rows(rows[1 << MAX_BITS :], folded)
@@ -63,7 +63,7 @@ def _set_rows(column: NDArray[np.uint8], folded: bytes) -> None:
 
 
 def _set_word_rows(rows: NDArray[np.uint8], folded: bytes) -> None:
-    """Set the rows of words of one folded frame in the highest filter: `rows` is zeros (1 ms for 256 KiB)."""
+    """Set the word rows of a folded frame. `rows`: those of a column of the highest filter, all 0 (1 ms a frame)."""
     slots = len(rows) // len(hashing.LEVELS)
     counts = np.bincount(_word_hashes(folded), minlength=_GROUPS * slots)
     most = counts.reshape(_GROUPS, slots).max(axis=0)
@@ -72,7 +72,7 @@ def _set_word_rows(rows: NDArray[np.uint8], folded: bytes) -> None:
 
 
 def _word_hashes(folded: bytes) -> NDArray[np.int64]:
-    """The hash of each word of a folded text, and of each pair of CJK characters, as `grams.word_rows` has it."""
+    """The hash of each word of a folded text, and of each pair of CJK characters: those that `grams.word_rows` uses."""
     edge = hashing.EDGE_BYTES
     data = bytes(edge) + folded + bytes(edge)
     raw = np.frombuffer(data, np.uint8)
@@ -129,18 +129,18 @@ class ColumnFile:
         weakref.finalize(self, self._file.close)
 
     def add(self, frame: bytes, following: bytes) -> None:
-        """Add the column of the next frame, which the folded text `following` follows."""
+        """Add the column of the next frame. `following`: the folded text after it."""
         self._rows.fill(0)
         column = compute_column(frame, following, self._rows)
         rows = 1 << MAX_BITS
         share = min(int(np.count_nonzero(column[:rows])), rows - 1) / rows
         self._grams.append(-rows * math.log1p(-share))  # the most likely number of distinct ones
-        location = self._tile_frames % 8
-        if location == 0:
+        bit = self._tile_frames % 8  # the bit of this frame in the bytes of eight frames
+        if bit == 0:
             self._tile.append(column.copy())
         else:
-            bits = column.view(np.uint64)  # eight rows at once; a 1 stays in its byte
-            bits <<= np.uint64(location)
+            eights = column.view(np.uint64)  # eight rows at once; a 1 stays in its byte
+            eights <<= np.uint64(bit)
             self._tile[-1] |= column
         self._tile_frames += 1
         self.frames += 1
@@ -162,7 +162,7 @@ class ColumnFile:
         self.bits = min(self.bits, self.top_bits)
 
     def rows(self, start: int, stop: int, bits: int) -> NDArray[np.uint8]:
-        """Rows [start, stop) of the table folded to `height(bits)` rows, packed eight columns a byte."""
+        """Rows [start, stop) of the table, shrunk to `height(bits)` rows, with eight columns in each byte."""
         merged_rows = 1 << (self.top_bits - bits)  # stored rows that become one
         pieces, offset = [], 0
         for width in self._tile_widths:
@@ -192,8 +192,8 @@ class StoredRows:
                 try:
                     data = get(key)
                     if (name := hashlib.sha256(data).hexdigest()[:32]) != ref.parts[part]:
-                        self.errors.append(DamagedData(f"{key}: content differs from the name: found {name}"))
-                    stored = self._layout.check_part(part, data, blocks=checks_blocks)
+                        self.errors.append(DamagedData(f"{key}: its content has the SHA-256 {name}..."))
+                    stored = self._layout.check_part(part, data, checks_blocks=checks_blocks)
                     blocks = np.frombuffer(stored, np.uint8).reshape(-1, self._layout.block_bytes)
                     file.write(np.ascontiguousarray(blocks[:, :-CHECKSUM_BYTES]).data)
                 except MonocontextError as error:
@@ -203,7 +203,7 @@ class StoredRows:
                 self.rows = np.memmap(file, np.uint8, "r", shape=(self._layout.rows, self._layout.row_bytes))
 
     def read(self, start: int, stop: int, bits: int) -> NDArray[np.uint8]:
-        """Rows [start, stop) of a table of `height(bits)` rows, a byte a bit. A lower table repeats each row."""
+        """Rows [start, stop) of a table of `height(bits)` rows, a byte for each bit. A lower filter repeats rows."""
         if bits > self._ref.bits:
             times = height(bits) // self._layout.rows
             packed = self.rows[np.arange(start, stop) // times]
@@ -213,8 +213,8 @@ class StoredRows:
         return np.unpackbits(packed, axis=1, count=self._layout.columns, bitorder="little")
 
     def holds(self, column: int, frame: bytes, following: bytes) -> bool:
-        """Whether a stored column has all rows of a frame and the folded text after it, as far as they can be computed
-        here: not with other folding tables, nor for filters that are higher than ours."""
+        """Whether a stored column has all rows of a frame and the folded text after it. True if that cannot be told:
+        for a damaged filter, one with other folding tables, and one that is higher than ours."""
         if self.errors or self._ref.fold != TABLES or self._ref.bits > MAX_BITS:
             return True
         number, position = divmod(column, _TILE_FRAMES)

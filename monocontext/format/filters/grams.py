@@ -73,7 +73,7 @@ def height(bits: int) -> int:
     return (1 << bits) + (1 << bits) // GRAM_ROWS_PER_WORD_ROW
 
 
-HIGHEST = height(MAX_BITS)
+HIGHEST = height(MAX_BITS)  # the number of rows of the highest filter
 
 
 def shrink_rows(rows: NDArray[np.uint8], height: int, axis: int) -> NDArray[np.uint8]:
@@ -109,7 +109,8 @@ def rows_to_read(literal: str, bits: int, within_bytes: int, ascii_only: bool = 
 
 
 def word_rows(words: tuple[str, ...], level: int, bits: int) -> tuple[int, ...]:
-    """The rows of folded words. A frame with one of the words at least `LEVELS[level]` times is set in one of them."""
+    """The rows of a level for folded words. If a frame has one of the words at least `LEVELS[level]` times, the
+    bit of the frame is set in at least one of these rows."""
     slots = (1 << bits) >> SLOT_BITS
     first = (1 << bits) + level * slots
     rows = (first + (_hash(word) % (1 << _HIGHEST_SLOT_BITS) * slots >> _HIGHEST_SLOT_BITS) for word in words)

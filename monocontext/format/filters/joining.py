@@ -36,54 +36,55 @@ class FrameChange(NamedTuple):
     """The frames [first, stop) of a text, which an edit replaces with others."""
 
     stale: int
-    """The first frame whose column may cover old text of these frames, which follow it; `first` if there is none."""
+    """The first frame, before `first`, whose column may cover text that is replaced; `first` if there is none."""
     first: int
     stop: int
     grown: int  # how many more frames there are afterwards; negative if fewer
 
 
 def apply_changes(refs: Iterable[FilterRef], changes: Sequence[FrameChange]) -> tuple[FilterRef, ...]:
-    """The filters of a text after changes, which are given in order: without the columns of changed frames, and without
-    those that cover their old text. A filter without columns is left out."""
+    """The filters of a text after `changes`, which are in order: without the columns of replaced frames, and without
+    columns that cover replaced text. A filter that loses all columns is left out."""
     stops = [change.stop for change in changes]
     shifts = list(accumulate((change.grown for change in changes), initial=0))
 
     def remaining_runs(ref: FilterRef) -> Iterator[FilterRun]:
         for run in ref.runs:
-            frame, run_stop = run.first_frame, run.first_frame + run.frames
-            number = bisect_right(stops, frame)
-            while frame < run_stop:
-                stop = min(changes[number].stale, run_stop) if number < len(changes) else run_stop
+            frame = run.first_frame
+            number = bisect_right(stops, frame)  # the first change that ends after `frame`, if any does
+            while frame < run.stop_frame:
+                change = changes[number] if number < len(changes) else None
+                stop = min(change.stale, run.stop_frame) if change else run.stop_frame
                 if frame < stop:
                     column = run.first_column + frame - run.first_frame
                     yield FilterRun(frame + shifts[number], column, stop - frame)
-                if number == len(changes):
+                if change is None:
                     break
-                frame = max(frame, changes[number].stop, stop)
+                frame = max(stop, frame, change.stop)
                 number += 1
 
     result = ((ref, tuple(remaining_runs(ref))) for ref in refs)
     return tuple(ref if runs == ref.runs else replace(ref, runs=runs) for ref, runs in result if runs)
 
 
-def runs_of(frames: Iterable[tuple[int, int]]) -> tuple[FilterRun, ...]:
-    """The runs of a filter whose columns belong to these frames, in order; a pair is (first frame, their number)."""
+def runs_of(frames: Iterable[range]) -> tuple[FilterRun, ...]:
+    """The runs of a filter whose columns belong to these ranges of frames, in order."""
     runs: list[FilterRun] = []
     column = 0
-    for first, count in frames:
-        if runs and runs[-1].stop_frame == first:
-            runs[-1] = runs[-1]._replace(frames=runs[-1].frames + count)
+    for numbers in frames:
+        if runs and runs[-1].stop_frame == numbers.start:
+            runs[-1] = runs[-1]._replace(frames=runs[-1].frames + len(numbers))
         else:
-            runs.append(FilterRun(first, column, count))
-        column += count
+            runs.append(FilterRun(numbers.start, column, len(numbers)))
+        column += len(numbers)
     return tuple(runs)
 
 
 def append_filters(
     refs: Sequence[FilterRef], new: Sequence[FilterRef], get: Get, put: Put, most_times: int = 2
 ) -> tuple[FilterRef, ...]:
-    """All filters of a text, those before and the new ones (1 GET for each joined object, 1 PUT). A filter is joined
-    with the later ones if it has at most twice their frames, or `most_times` if it is small, and if all can be read."""
+    """All filters of a text: the old ones in `refs`, then the `new` ones (1 GET for each joined object, 1 PUT). An old
+    one is joined with all later ones if it has at most twice their frames (small: `most_times`), if all can be read."""
     kept = _count_kept(refs, new, most_times) if new else len(refs)
     if kept == len(refs):
         return (*refs, *new)
@@ -110,32 +111,32 @@ def _count_kept(refs: Sequence[FilterRef], new: Sequence[FilterRef], most_times:
 
 
 def can_join(refs: Sequence[FilterRef]) -> bool:
-    """Whether filters can be joined: their rows mean the same, none loses more than half, and columns are few."""
+    """Whether filters can be joined: rows mean the same, none loses over half of its rows, and columns are few."""
     if len({(ref.fold, ref.overlap_bytes) for ref in refs}) > 1 or sum(ref.frames for ref in refs) > _MOST_FRAMES:
         return False
     return max(ref.bits for ref in refs) - _joined_bits(refs) < 2
 
 
 def _joined_bits(refs: Sequence[FilterRef]) -> int:
-    """The most bits with which joined filters take at most half more space than their frames do."""
+    """The `bits` of a joined filter: the most that keep it within 1.5 times the size of the filters that it joins."""
     frames, size = sum(ref.frames for ref in refs), sum(ref.frames << ref.bits for ref in refs)
     return next(bits for bits in range(max(ref.bits for ref in refs), 0, -1) if frames << bits <= size * 3 // 2)
 
 
 def join(refs: Sequence[FilterRef], get: Get, put: Put) -> FilterRef:
-    """Store one filter with the columns of several, in the order of the text (1 GET and 1 PUT for each object)."""
+    """Store one filter with the columns of several, and return its entry (1 GET and 1 PUT for each object)."""
     import numpy as np
 
     from monocontext.format.filters.columns import StoredRows
 
     pieces = sorted((run, number) for number, ref in enumerate(refs) for run in ref.runs)
     bits = _joined_bits(refs)
-    runs = runs_of((run.first_frame, run.frames) for run, _ in pieces)
+    runs = runs_of(range(run.first_frame, run.stop_frame) for run, _ in pieces)
     width = sum(run.frames for run, _ in pieces)
     joined = replace(refs[0], bits=bits, width=width, runs=runs, parts=(), seed=fresh_seed())
     stored = [StoredRows(ref, get) for ref in refs]
-    for error in (error for source in stored for error in source.errors):
-        raise error
+    if errors := [error for source in stored for error in source.errors]:
+        raise errors[0]
 
     def rows(start: int, stop: int) -> NDArray[np.uint8]:
         tables = [source.read(start, stop, bits) for source in stored]
@@ -146,14 +147,14 @@ def join(refs: Sequence[FilterRef], get: Get, put: Put) -> FilterRef:
 
 
 def clear_unused(ref: FilterRef, get: Get, put: Put) -> FilterRef:
-    """Store a filter again without the bits of columns that have no frame (1 GET and 1 PUT for each object)."""
+    """Store a filter again without the bits of columns that have no frame, and return its entry (1 GET, 1 PUT each)."""
     import numpy as np
 
     from monocontext.format.filters.columns import StoredRows
 
     stored = StoredRows(ref, get)
-    for error in stored.errors:
-        raise error
+    if stored.errors:
+        raise stored.errors[0]
     columns = np.zeros(ref.width, np.uint8)
     for run in ref.runs:
         columns[run.first_column : run.first_column + run.frames] = 1
@@ -162,8 +163,8 @@ def clear_unused(ref: FilterRef, get: Get, put: Put) -> FilterRef:
 
 
 def put_filter(ref: FilterRef, rows: Callable[[int, int], NDArray[np.uint8]], put: Put) -> FilterRef:
-    """Store the objects of a filter, named by their content, and return its entry with their names. `rows` gives rows
-    [start, stop), packed eight columns a byte; it is asked for a MiB of memory at a time."""
+    """Store the objects of a filter, named by their content, and return its entry with their names.
+    `rows(start, stop)` returns these rows, eight columns in each byte; it is asked for about 1 MiB at once."""
     layout = FilterLayout(ref)
     step = max(_ROWS_AT_ONCE_BYTES // max(ref.width, 1), layout.rows_per_block)
     step -= step % layout.rows_per_block
@@ -172,10 +173,10 @@ def put_filter(ref: FilterRef, rows: Callable[[int, int], NDArray[np.uint8]], pu
     for first, last in layout.row_ranges():
         blocks: list[bytes] = []
         for start in range(first, last, step):
-            some = rows(start, min(start + step, last))
-            blocks.append(layout.encode(some, start))
+            packed = rows(start, min(start + step, last))
+            blocks.append(layout.encode(packed, start))
             if not layout.is_small:
-                counts += _bits_of_rows(some)
+                counts += _bits_of_rows(packed)
         if last == layout.rows and not layout.is_small:
             blocks.append(layout.encode_sparsity(counts[: 1 << ref.bits]))
         part = b"".join(blocks)

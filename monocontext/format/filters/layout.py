@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 1024
 """Shorter rows share a block: a request for 1 KiB costs as much as one for 16 bytes, and there are fewer checksums."""
-FILTER_PART_BYTES = 16 << 20  # the size of an object of a filter; a larger filter has several
-WHOLE_BYTES = 1 << 20  # the size of a small filter: a request is never longer
+FILTER_PART_BYTES = 16 << 20  # the most bytes of rows in one object; a larger filter has several objects
+WHOLE_BYTES = 1 << 20  # the most bytes of a small filter, and of one request
 CHECKSUM_BYTES = 4
 _MOST_READ = 16  # the most rows of one literal that a search reads in a large filter: each is a request
 _FEW_FRAMES = 4  # it is cheaper to read so few frames than further rows
 _SHARES = tuple(2.0 ** -(sparsity * sparsity / 16) for sparsity in range(16))
-"""The share of the columns that have a bit in a row of grams, about, by the sparsity of the row."""
+"""By the sparsity of a row of grams, the approximate share of columns that have a bit in it."""
 
 
 class FilterLayout:
@@ -53,19 +53,19 @@ class FilterLayout:
         self.sparsity_bytes = 0 if self.is_small else (1 << ref.bits) // 2 + CHECKSUM_BYTES
         self.size_bytes = self.blocks * self.block_bytes + self.sparsity_bytes
 
-    def rows_worth_reading(self, rows: Sequence[int], sparsity: bytes, read_count: int, frames: float) -> list[int]:
-        """The rows of a literal to read next, after its `read_count` emptiest rows left `frames` candidates: those that
+    def rows_worth_reading(self, rows: Sequence[int], sparsity: bytes, read_count: int, candidates: float) -> list[int]:
+        """The rows of a literal to read next, after its `read_count` emptiest rows left `candidates` frames: those that
         are expected to rule out at least one frame each; if none was read, at least one row."""
-        if read_count and frames <= _FEW_FRAMES:
+        if read_count and candidates <= _FEW_FRAMES:
             return []
         sparsity_of = {row: sparsity[row // 2] >> row % 2 * 4 & 15 for row in rows}  # two rows a byte
         results: list[int] = []
         for row in sorted(rows, key=sparsity_of.__getitem__, reverse=True)[read_count:_MOST_READ]:
-            remaining = frames * _SHARES[sparsity_of[row]]
-            if frames - remaining < 1 and (read_count or results):
+            remaining = candidates * _SHARES[sparsity_of[row]]
+            if candidates - remaining < 1 and (read_count or results):
                 break
             results.append(row)
-            frames = remaining
+            candidates = remaining
         return results
 
     def row_ranges(self) -> Iterator[tuple[int, int]]:
@@ -74,7 +74,7 @@ class FilterLayout:
         return ((start, min(start + step, self.rows)) for start in range(0, self.rows, step))
 
     def row_in(self, block: bytes, row: int) -> bytes:
-        """A row in its checked block. Bit `i % 8` of byte `i // 8` is column i. Row `self.rows` is the sparsity."""
+        """A row of a checked block. Bit `i % 8` of byte `i // 8` is column i. Row `self.rows` is the sparsity."""
         if row == self.rows:
             return block
         start = row % self.rows_per_block * self.row_bytes
@@ -124,16 +124,16 @@ class FilterLayout:
         packed = bytes(even | odd << 4 for even, odd in zip(sparsity[::2], sparsity[1::2], strict=True))
         return packed + self._checksum(packed, self.blocks).to_bytes(CHECKSUM_BYTES, "little")
 
-    def check_part(self, part: int, stored: bytes, *, blocks: bool) -> bytes:
-        """The blocks of rows in an object of the filter. Checks its length and, with `blocks`, their checksums. Raises
-        `DamagedData`."""
+    def check_part(self, part: int, stored: bytes, *, checks_blocks: bool) -> bytes:
+        """The blocks of rows in an object of the filter. Checks its length and, with `checks_blocks`, the checksum of
+        each block. Raises `DamagedData`."""
         first = part * self.blocks_per_part
         stop = min(first + self.blocks_per_part, self.blocks)
         rows_bytes = (stop - first) * self.block_bytes
         size = rows_bytes + (self.sparsity_bytes if stop == self.blocks else 0)
         if len(stored) != size:
             raise DamagedData(f"{self.ref.keys[part]}: length differs: expected {size} bytes, found {len(stored)}")
-        if blocks:
+        if checks_blocks:
             for block in range(first, stop + (size > rows_bytes)):
                 _, start, length = self.address(block)
                 self.check(stored[start : start + length], block)

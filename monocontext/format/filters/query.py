@@ -38,14 +38,14 @@ class FrequencyQuery:
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """A query that every one of its parts must satisfy."""
+    """A query that a text satisfies if it satisfies all of these queries."""
 
     queries: tuple[Query, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """A query that at least one of its parts must satisfy."""
+    """A query that a text satisfies if it satisfies at least one of these queries."""
 
     queries: tuple[Query, ...]
 
@@ -54,14 +54,14 @@ Query = Literal | FrequencyQuery | All | AnyOf
 
 
 def leaves(query: Query | None) -> tuple[Literal | FrequencyQuery, ...]:
-    """The leaves of a query, in order."""
+    """The literals and frequency queries in a query, in order; none for None."""
     if isinstance(query, All | AnyOf):
         return tuple(leaf for part in query.queries for leaf in leaves(part))
     return () if query is None else (query,)
 
 
 def requires(query: Query | None, text: str) -> bool:
-    """Whether every match has this text, as far as the query says."""
+    """Whether the query says that every match contains this text."""
     match query:
         case Literal():
             return text in query.text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import groupby
 from math import ceil
@@ -36,11 +36,11 @@ def compact(
 ) -> Manifest:
     """Store the text of the context at `url` in few full objects, as a new generation, and return its root.
 
-    Neighbouring segments are stored again if that makes fewer of them: those below half of `segment_bytes`, with frames
-    below half of `frame_bytes` (by default the context's), or with half a segment of dead bytes. Frames
-    without a search filter get one, and small filters are joined, unless `filters` is false. Text outside the context
-    stays, without filters if it may not be read (`allow`, as for `Monocontext.open`). If there is nothing to do, the
-    newest root is returned. `progress` is called with the bytes of text read so far. Raises `NotFound`.
+    Segments below half of `segment_bytes`, with frames below half of `frame_bytes` (by default the context's), or with
+    half a segment of dead bytes are stored again if that makes fewer segments, halves the number of frames, or frees
+    half a segment. Frames without a search filter get one, and small filters are joined, unless `filters` is false.
+    Text outside the context stays, without filters if it may not be read (`allow`, as for `Monocontext.open`). Returns
+    the newest root if nothing is to do. `progress` is called with the bytes of text read so far. Raises `NotFound`.
 
     Cost: 1 GET per index page; per 8 MiB of text that is stored again, 1 GET, and 1 more for its filters; 1 PUT per
     segment, page and 16 MiB of filter; 1 LIST per 1,000 segments; 6 requests to commit; 400 bytes of memory per frame.
@@ -59,16 +59,15 @@ def compact(
 
 
 def _fill_segments(text: StoredText, store: Staged, layout: SegmentLayout) -> Manifest:
-    """The root of the text in full segments; the same root if `plan` finds nothing to store again."""
+    """The root of the text in full segments; the same root if there is nothing to store again."""
     stretches: list[Stretch] = []
     new = Written()
-    for first, stop in plan(text.frames(0, text.root.frames), layout, dead_bytes(text)):
-        sources = tuple((frame.object, frame.offset) for frame in text.frames(first, stop))
-        write = partial(write_segments, store, text.texts(text.frames(first, stop)), layout)
+    for frames in ranges_to_rewrite(text.frames(0, text.root.frames), layout, dead_bytes(text)):
+        sources = tuple((frame.object, frame.offset) for frame in frames)
+        write = partial(write_segments, store, text.texts(frames), layout)
         written = store.once(sources, write, repeatable=True)
-        stretches.append(Stretch(first, stop, len(written.records)))
-        new.runs += written.runs
-        new.records += written.records
+        stretches.append(Stretch(frames[0].number, frames[-1].number + 1, len(written.records)))
+        new.extend(written)
     return splice(text, stretches, new, frame_bytes=layout.frame_bytes) if stretches else text.root
 
 
@@ -110,32 +109,32 @@ def _complete_filters(text: StoredText) -> Manifest:
     if missing := find_gaps(root.filters, root.frames):
         root = add_filter(text.after(root), missing)
     small = [ref for ref in root.filters if 2 * ref.frames < GROUP_FRAMES]
-    is_spread = len(small) > 1 or any(ref.frames < ref.width for ref in small)
-    if is_spread and sum(ref.frames for ref in small) <= GROUP_FRAMES and can_join(small):
+    needs_joining = len(small) > 1 or any(ref.frames < ref.width for ref in small)  # or has columns without a frame
+    if needs_joining and sum(ref.frames for ref in small) <= GROUP_FRAMES and can_join(small):
         large = [ref for ref in root.filters if ref not in small]
         root = replace(root, filters=(*large, join(small, text.get, text.store.put)))
     return root
 
 
-def plan(frames: Iterable[Frame], layout: SegmentLayout, dead: Mapping[str, int]) -> list[tuple[int, int]]:
-    """The ranges of frames to store again: it makes fewer segments, or half the frames, or frees many `dead` bytes."""
+def ranges_to_rewrite(frames: Iterable[Frame], layout: SegmentLayout, dead: Mapping[str, int]) -> Iterator[list[Frame]]:
+    """Yield ranges of frames to store in new segments, which are fewer, have at most half as many frames, or free half
+    a segment of dead bytes. `dead`: the number of dead bytes by segment."""
 
-    def stays(run: list[Frame]) -> bool:
-        """Whether a run is outside the context, or its segment and its frames are half full and few bytes are dead."""
-        name, stored_bytes = run[0].object, sum(frame.stored_bytes for frame in run)
+    def is_good(segment: list[Frame]) -> bool:
+        """Whether a segment is outside the context, or half full, with half full frames and few dead bytes."""
+        name, stored_bytes = segment[0].object, sum(frame.stored_bytes for frame in segment)
         is_full = 2 * stored_bytes >= layout.segment_bytes and 2 * dead.get(name, 0) < layout.segment_bytes
-        return "://" in name or (is_full and 2 * sum(frame.bytes for frame in run) >= len(run) * layout.frame_bytes)
+        has_full_frames = 2 * sum(frame.bytes for frame in segment) >= len(segment) * layout.frame_bytes
+        return "://" in name or (is_full and has_full_frames)
 
-    ranges = []
-    for is_kept, adjacent in groupby(neighbours(frames, sys.maxsize), key=stays):
-        if is_kept:
+    for stays, segments in groupby(neighbours(frames, sys.maxsize), key=is_good):
+        if stays:
             continue
-        runs = list(adjacent)
-        small = [frame for run in runs for frame in run]
-        fewest_segments = ceil(sum(frame.stored_bytes for frame in small) / layout.segment_bytes)
-        fewest_frames = ceil(sum(frame.bytes for frame in small) / layout.frame_bytes)
-        wasted_bytes = sum(dead.get(name, 0) for name in {frame.object for frame in small})
-        frees_much = 2 * fewest_frames <= len(small) or 2 * wasted_bytes >= layout.segment_bytes
-        if fewest_segments < len(runs) or frees_much:
-            ranges.append((small[0].number, small[-1].number + 1))
-    return ranges
+        old_segments = list(segments)
+        stored_again = [frame for segment in old_segments for frame in segment]
+        new_segments = ceil(sum(frame.stored_bytes for frame in stored_again) / layout.segment_bytes)
+        new_frames = ceil(sum(frame.bytes for frame in stored_again) / layout.frame_bytes)
+        freed_bytes = sum(dead.get(name, 0) for name in {frame.object for frame in stored_again})
+        has_fewer = new_segments < len(old_segments) or 2 * new_frames <= len(stored_again)
+        if has_fewer or 2 * freed_bytes >= layout.segment_bytes:
+            yield stored_again

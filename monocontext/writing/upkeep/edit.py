@@ -24,12 +24,13 @@ from monocontext.records import NamedTuple, dataclass
 from monocontext.records import replace as replaced
 from monocontext.stores import Place, open_store_at
 from monocontext.stores.parallel import at_once
+from monocontext.writing.appended import append_written
 from monocontext.writing.commit import Staged, commit_at
 from monocontext.writing.decoding import HEADER, InputOptions
 from monocontext.writing.documents import Change, DocumentInputs, Patch, change_documents, load_documents, names_in
 from monocontext.writing.documents import documents as as_inputs
 from monocontext.writing.inputs import parts_of, read_pieces
-from monocontext.writing.publish import append_new, store_text
+from monocontext.writing.publish import store_text
 from monocontext.writing.segments import SegmentLayout, Segments, Written
 from monocontext.writing.splice import EMPTY_ROOT, Stretch, add_copies, add_filter, find_new_gaps, splice, wants_filters
 from monocontext.writing.stored_text import StoredText, expanded
@@ -235,11 +236,11 @@ def edited_root(
                 root = replaced(root, filters=())
             text = text.after(root)
         if new is not None:
-            text = text.after(append_new(text, new))
+            text = text.after(append_written(text, new))
         if forget:
             text = text.after(without_dead_bytes(text))
         if changes and (new is not None or forget):
-            store.has_steps = True  # the last step may have replaced objects that the first one put
+            store.may_have_unnamed = True  # the last step may have replaced objects that the first one put
         return add_copies(text) if changes or forget else text.root
 
 
@@ -280,7 +281,7 @@ def _rewrite_frames(
         for group, (frames, patches_of_group) in zip(batch, results, strict=True):
             for stored, record in frames:
                 segments.add(stored, record)
-            start, _, _ = text.extent(group.first, group.stop)
+            start = text.extent(group.first, group.stop).start
             kept_bytes = group.documents[0].earliest - start  # at least: a character has a byte or more
             stretches.append(Stretch(group.first, group.stop, len(frames), kept_bytes=kept_bytes))
             patches |= patches_of_group
@@ -318,7 +319,7 @@ def _group_by_frames(text: StoredText, documents: Iterable[_NewText]) -> list[_G
         last = first if stop == document.earliest else text.locate(stop - 1).number
         end = min(last + 1, frames)  # a text of empty documents has no frames
         group = groups[-1] if groups else _Group(-1, -1, [])
-        is_next = first == group.stop and text.extent(group.first, first)[2] < _FULL_GROUP_BYTES
+        is_next = first == group.stop and text.extent(group.first, first).text_bytes < _FULL_GROUP_BYTES
         if first < group.stop or is_next:
             group.stop = max(group.stop, end)
             group.documents.append(document)
@@ -329,8 +330,8 @@ def _group_by_frames(text: StoredText, documents: Iterable[_NewText]) -> list[_G
 
 def _rewrite_group(text: StoredText, group: _Group) -> tuple[list[tuple[bytes, FrameRecord]], dict[int, Patch]]:
     """The new frames of a group, encoded, and its patches. Of a group above 8 MiB, only unchanged parts are read."""
-    begin, end, text_bytes = text.extent(group.first, group.stop)
-    is_large = text_bytes >= 2 * _FULL_GROUP_BYTES
+    extent = text.extent(group.first, group.stop)
+    begin, end, is_large = extent.start, extent.stop, extent.text_bytes >= 2 * _FULL_GROUP_BYTES
     old_text = "" if is_large else text.read(begin, end)
     read = text.read if is_large else lambda start, stop: old_text[start - begin : stop - begin]
     patches: dict[int, Patch] = {}

@@ -43,7 +43,7 @@ _MOST_FRAME_BYTES = 256 << 20  # the most bytes to which a zstd frame of a conte
 
 
 def dead_bytes(text: StoredText) -> Counter[str]:
-    """By segment, the bytes that belong to no frame of a text (1 LIST per 1,000 segments, 1 GET per index page)."""
+    """By segment, the number of bytes that belong to no frame of a text (1 LIST per 1,000 segments, 1 GET per page)."""
     live: Counter[str] = Counter()
     for frame in text.frames(0, text.root.frames):
         live[frame.object] += frame.stored_bytes

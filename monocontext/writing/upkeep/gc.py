@@ -141,12 +141,12 @@ def _find_garbage(
 def _garbage_among(store: Store, roots: _Roots, old: list[ObjectInfo], threads: Executor, chosen: set[int]) -> _Garbage:
     """`_find_garbage` for these roots, without a retry. Raises `NotFound` if an object that stays is missing."""
     kept: list[_StoredRoot] = []
-    with suppress(NotFound):  # after a crash, when readers open the newest generation
+    with suppress(NotFound):  # missing after a crash: then readers open the newest generation
         kept.append(_read_root(store, ROOT_KEY))
     if not kept and not roots:
         raise NotFound(f"no context at {store.url}: nothing to remove")
-    opened = kept[0].manifest.generation if kept else max(roots)  # the generation that readers open
-    gone = {number for number in chosen if number < opened}
+    current = kept[0].manifest.generation if kept else max(roots)  # the generation that readers open
+    gone = {number for number in chosen if number < current}
     staying = sorted(roots.keys() - gone)
     kept += threads.map(lambda number: _read_root(store, roots[number].key), staying)
     pages: dict[str, NamedPage] = {}
@@ -159,7 +159,7 @@ def _garbage_among(store: Store, roots: _Roots, old: list[ObjectInfo], threads: 
     newest = max((root.manifest for root in kept), key=lambda manifest: manifest.generation)
     # A writer that has not committed yet may name an unnamed object, or begin from a root at or above the floor.
     is_unsafe = bool(unnamed) or any(number >= newest.history.floor for number in gone)
-    needs_fence = is_unsafe or opened < newest.generation  # a fence also updates `manifest.json`
+    needs_fence = is_unsafe or current < newest.generation  # a fence also updates `manifest.json`
     return _Garbage({number: roots[number] for number in sorted(gone)}, unnamed, len(staying), needs_fence)
 
 

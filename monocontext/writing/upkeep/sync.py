@@ -36,7 +36,7 @@ class Synced:
 
     added: tuple[str, ...]
     changed: tuple[str, ...]
-    deleted: tuple[str, ...]  # once each; also names of which only earlier documents were deleted
+    deleted: tuple[str, ...]  # each once; also names of which only earlier documents were deleted
     unchanged: int  # the number of documents whose text stays
     root: Manifest | None  # the newest root afterwards; None with `dry_run` if there is no context
 
@@ -62,8 +62,8 @@ def sync(
     documents with the name of a source that is read, the last stays; others are deleted, also without `delete`.
     `dry_run`: only return the changes. `executor`: its workers store new documents. `reading`: as for `publish`.
 
-    Reads new sources, sources whose size, time or ETag differs from the recorded one, and the documents of the
-    latter. Changed texts are kept in memory, new ones are not. All changes are one generation. Cost: as for `replace`
+    Reads new sources, and those whose size, time or ETag differs from the recorded one, with the documents of
+    these. Changed texts are kept in memory, new ones are not. All changes are one generation. Cost: as for `replace`
     and `append`. Raises `NotFound` for a missing path, or if a new context would have no text, and `InvalidText` for a
     source that is not text, or for two sources with the same name.
     """
@@ -75,8 +75,9 @@ def sync(
         files = _find(paths, options, store.url, store_options or {}, stack)
         write = partial(store_text, workers=TextWorkers(executor, url, context_options) if executor else None)
         planner = _Planner(files, options, context_options, delete, None if dry_run else write)
-        root = commit(store, lambda base, store: edited_root(base, store, planner.plan, context_options))
+        root = commit(store, lambda base, staged: edited_root(base, staged, planner.plan, context_options))
     found, added = planner.differences, planner.added
+    assert found is not None  # `commit` calls `plan` at least once
     note_left_out([*found.left_out, *added.left_out], options)
     if root is None and not dry_run:
         raise NotFound(f"no text in the sources, so no context was created at {store.url}: check their paths")
@@ -111,24 +112,25 @@ class _Planner:
     store_options: StoreOptions
     deletes: bool
     write: Callable[[Staged, DocumentInputs, Manifest | None], Written] | None  # stores documents; None in a dry run
-    differences: _Differences = _Differences([], {}, [], [], 0, [])  # found by the last call of `plan`
-    added: _Added = _Added()  # by the last call of `plan`
+    differences: _Differences | None = None  # set by each call of `plan`, as is `added`
+    added: _Added = _Added()
 
     def plan(self, base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
-        """Compare the sources with the documents of `base`, and store new ones, unless an earlier call has."""
+        """Compare the sources with the documents of `base`, and store new ones unless an earlier call has done so."""
         with StoredText(store, base or EMPTY_ROOT, store_options=self.store_options) as text:
             self.differences = _compare(text, pages, self.files, self.options, self.deletes)
-        names = tuple(file.name for file in self.differences.new)
-        self.added = store.once(names, lambda: self._add(store, base), repeatable=True) if names else _Added()
-        return Edit({} if self.write is None else self.differences.changes, self.added.written)
+        new, changes = self.differences.new, self.differences.changes
+        names = tuple(file.name for file in new)
+        self.added = store.once(names, lambda: self._add(store, base, new), repeatable=True) if names else _Added()
+        return Edit({} if self.write is None else changes, self.added.written)
 
-    def _add(self, store: Staged, base: Manifest | None) -> _Added:
-        """Store the new sources, or in a dry run read them."""
+    def _add(self, store: Staged, base: Manifest | None, new: list[InputFile]) -> _Added:
+        """Store new sources, or in a dry run only read them."""
         names, left_out = list[str](), list[SourceText]()
 
         def read() -> Iterator[tuple[str, Pieces, dict[str, Any]]]:
             """Yield the new documents, each read when it is stored."""
-            for item in read_texts(self.differences.new, self.options):
+            for item in read_texts(new, self.options):
                 if item.not_text:
                     left_out.append(item)
                     continue
@@ -147,12 +149,12 @@ def _compare(
     text: StoredText, pages: list[DocumentPage], files: dict[str, InputFile], options: InputOptions, deletes: bool
 ) -> _Differences:
     """Compare sources with documents, and read those that may differ. Of documents with one name, the last counts."""
-    stored: dict[str, list[tuple[DocumentPage, int]]] = {}  # by name: each document as its page and its place there
+    stored: dict[str, list[tuple[DocumentPage, int]]] = {}  # by name: each document as its page and its index there
     for page in pages:
         for i, name in enumerate(page.names()):
             stored.setdefault(name, []).append((page, i))
     if deletes and stored and not files:
-        raise NotFound(f"no file in the sources: `delete` would remove all {len(stored):,} documents")
+        raise NotFound(f"no file in the sources: `delete` would remove all {len(stored):,} documents: check the paths")
     changes: dict[int, Change] = {}
     selected = [file for file in files.values() if file.is_selected]
     new = [file for file in selected if file.name not in stored]
@@ -171,11 +173,12 @@ def _compare(
     deleted: list[str] = []
     unread = tuple(f"{name}/" for name, file in files.items() if not file.facts)  # links and contexts in a folder
     updated = {file.name for file in selected} - {item.source.name for item in left_out}
-    for name, all_of_name in stored.items():
-        is_gone = deletes and name not in files and options.selects(name) and not name.startswith(unread)
-        surplus = all_of_name if is_gone else all_of_name[:-1] if name in updated else []
-        deleted += [name] if surplus else []
-        changes |= {page.first + i: Change(deletes=True) for page, i in surplus}
+    for name, same_named in stored.items():
+        to_delete = same_named[:-1] if name in updated else []
+        if deletes and name not in files and options.selects(name) and not name.startswith(unread):
+            to_delete = same_named
+        deleted += [name] if to_delete else []
+        changes |= {page.first + i: Change(deletes=True) for page, i in to_delete}
     unchanged = len(known) - len(changed) - len(left_out)
     return _Differences(new, changes, changed, deleted, unchanged, left_out)
 
@@ -183,7 +186,7 @@ def _compare(
 def _read_again(
     text: StoredText, file: InputFile, page: DocumentPage, i: int, options: InputOptions
 ) -> Change | SourceText:
-    """Read a source whose facts changed. Returns the change of its document, which is number `i` of the page, or the
+    """Read a source whose facts changed. Returns the change of its document, which has index `i` in the page, or the
     source with the reason if it is not text any more."""
     source_text = next(read_texts([file], options))
     if source_text.not_text:
@@ -197,7 +200,7 @@ def _read_again(
 def _find(
     sources: list[str | os.PathLike[str]], options: InputOptions, own_url: str, remote: StoreOptions, stack: ExitStack
 ) -> dict[str, InputFile]:
-    """The sources by the names of their documents. `stack` closes stores. Raises `InvalidText` if two have one name."""
+    """The sources by the names of their documents. `stack` closes stores. Raises `InvalidText` if two share a name."""
 
     def opened(url: str) -> Store:
         return stack.enter_context(open_store_at(url, options_for(url, remote)))

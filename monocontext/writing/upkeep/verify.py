@@ -12,7 +12,7 @@ from monocontext.format.document_names import HASH_BYTES, name_hash
 from monocontext.format.documents import Document, DocumentPage
 from monocontext.format.filters.checking import Checker
 from monocontext.format.index import ENDS_LINE, WHOLE_TEXT_FLAGS, Frame
-from monocontext.format.manifest import Manifest, find_root, read_generation, read_newest
+from monocontext.format.manifest import Manifest, find_root, generation_key, read_generation, read_newest
 from monocontext.format.name_tables import decode_names, entries_of, last_of_each_name
 from monocontext.format.refs import DocumentsRef, documents_key
 from monocontext.options import StoreOptions
@@ -141,12 +141,8 @@ def _read_group(text: StoredText, group: list[Frame], report: Report) -> Iterato
         report.stored_bytes += len(data)
         try:
             decoded = codec.decode(data, frame)
-            decoded.decode()
         except MonocontextError as error:
             report.problems.append(str(error))
-        except UnicodeDecodeError as error:
-            name = f"frame {frame.number} of {frame.object}"
-            report.problems.append(f"{name}: not UTF-8 at byte {error.start}: {error.reason}")
         else:
             report.text_bytes += len(decoded)
             yield frame, decoded
@@ -220,7 +216,7 @@ def _check_commit(store: Store, manifest: Manifest, is_newest: bool, report: Rep
             if is_newest:
                 read_newest(store)
         except NotFound:
-            report.problems.append(f"{store.url}: generation {manifest.generation} has no object of its own")
+            report.problems.append(f"{store.url}/{generation_key(manifest.generation)} is missing")
 
 
 def _check_copies(text: StoredText, root: Manifest, report: Report) -> None:

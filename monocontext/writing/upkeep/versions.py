@@ -60,7 +60,7 @@ def restore(
         try:
             earlier = read_generation(store, generation)
         except NotFound:
-            raise NotFound(f"{store.url}: no version {generation}: `history` lists the versions") from None
+            raise NotFound(f"{store.url}: no version {generation}: `monocontext history` lists the versions") from None
         if generation < base.history.forgotten:
             raise NotFound(f"{store.url}: version {generation} cannot be restored: its text has since been forgotten")
         with StoredText(store, expanded(store, earlier), allow=allow, store_options=store_options) as text:

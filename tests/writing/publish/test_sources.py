@@ -163,7 +163,7 @@ def test_a_repository_without_git_and_what_git_ignores(write: Callable[..., Any]
         assert list(documents_of(tmp_path / f"ctx{folder}")) == names
     write(tree, tmp_path / "all", ignored=True, note=str)
     assert set(documents_of(tmp_path / "all")) == {*expected[""], ".env", "out/b.txt", "sub/.env"}
-    with pytest.raises(NotFound, match=r"no file that git does not ignore in it matches b\.txt; ignored=True"):
+    with pytest.raises(NotFound, match=r"no file in it matches b\.txt, without those that git ignores; ignored=True"):
         write(tree, tmp_path / "none", include=["b.txt"], note=str)
 
 

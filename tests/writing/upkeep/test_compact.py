@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
 from itertools import groupby, pairwise
 from random import Random
 
@@ -17,7 +16,7 @@ from monocontext.testing import CountingStore
 from monocontext.writing.index_in_place import index
 from monocontext.writing.publish import append, publish
 from monocontext.writing.segments import SegmentLayout
-from monocontext.writing.upkeep.compact import compact, plan
+from monocontext.writing.upkeep.compact import compact, ranges_to_rewrite
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.verify import verify
 
@@ -57,25 +56,26 @@ def test_without_filters(store: Store, random: Random) -> None:
 def test_the_plan() -> None:
     layout = SegmentLayout(frame_bytes=100, segment_bytes=1000)
 
-    def stretches(*sizes: tuple[str, int, int]) -> Iterator[Frame]:
-        """Each with its object, frames and bytes; stored as they are."""
-        number = 0
-        for name, count, size in sizes:
-            ends = [size * i // count for i in range(count + 1)]
-            for offset, end in pairwise(ends):
-                yield Frame(number, name, offset, end - offset, end - offset, 1, 0, 0, 0, "raw", None, 0, 0, 0)
-                number += 1
+    def rewritten(*segments: tuple[str, int, int], dead: dict[str, int] | None = None) -> list[tuple[int, int]]:
+        """The ranges to rewrite of segments with a name, frames and bytes. Frames are stored as they are."""
+        frames: list[Frame] = []
+        for name, count, size in segments:
+            for start, end in pairwise(size * i // count for i in range(count + 1)):
+                counts = len(frames), name, start, end - start, end - start
+                frames.append(Frame(*counts, 1, 0, 0, 0, "raw", None, 0, 0, 0))
+        ranges = ranges_to_rewrite(frames, layout, dead or {})
+        return [(found[0].number, found[-1].number + 1) for found in ranges]
 
     full, half, small, elsewhere = ("a", 10, 1000), ("b", 5, 500), ("c", 3, 300), ("s3://b/k", 1, 10)
-    assert plan(stretches(), layout, {}) == []
-    assert plan(stretches(full, half, full), layout, {}) == []
-    assert plan(stretches(full, small, full), layout, {}) == []  # one for one is nothing gained
-    assert plan(stretches(full, small, small, full, small, small), layout, {}) == [(10, 16), (26, 32)]
-    assert plan(stretches(small, elsewhere, small), layout, {}) == []
-    assert plan(stretches(("d", 50, 1000)), layout, {}) == [(0, 50)]  # frames of 20 bytes
-    assert plan(stretches(("d", 19, 1000)), layout, {}) == []
-    assert plan(stretches(full, half, full), layout, {"a": 400, "b": 400}) == []
-    assert plan(stretches(full, half, full), layout, {"b": 500}) == [(10, 15)]
+    assert rewritten() == []
+    assert rewritten(full, half, full) == []
+    assert rewritten(full, small, full) == []  # one for one is nothing gained
+    assert rewritten(full, small, small, full, small, small) == [(10, 16), (26, 32)]
+    assert rewritten(small, elsewhere, small) == []
+    assert rewritten(("d", 50, 1000)) == [(0, 50)]  # frames of 20 bytes
+    assert rewritten(("d", 19, 1000)) == []
+    assert rewritten(full, half, full, dead={"a": 400, "b": 400}) == []
+    assert rewritten(full, half, full, dead={"b": 500}) == [(10, 15)]
 
 
 @pytest.mark.parametrize("allowed", [True, False])

@@ -107,7 +107,7 @@ def test_another_filter_under_the_name(store: Store) -> None:
     store.put(key, full)
     rewrite(store, manifest, 0, parts=manifest.filters[0].parts)
     (problem,) = verify(store).problems
-    assert f"{key}: content differs from the name" in problem
+    assert f"{key}: its content has the SHA-256" in problem
 
 
 def test_filters_of_other_tables_are_not_compared(store: Store) -> None:

@@ -49,5 +49,5 @@ def test_a_version_that_is_gone_is_an_error(store: Store) -> None:
     publish({"a": "A"}, store)
     append({"b": "B"}, store)
     gc(store, older_than_seconds=0)
-    with pytest.raises(NotFound, match=r"no version 1: `history` lists the versions"):
+    with pytest.raises(NotFound, match=r"no version 1: `monocontext history` lists the versions"):
         restore(store, 1)
