@@ -22,9 +22,8 @@ from monocontext.cli.reading import Url
 from monocontext.errors import NotFound
 from monocontext.options import StoreOptions
 from monocontext.text.monocontext import Monocontext
+from monocontext.writing.upkeep import edit
 from monocontext.writing.upkeep.compact import compact as compact_context
-from monocontext.writing.upkeep.edit import delete as delete_documents
-from monocontext.writing.upkeep.edit import update as update_documents
 from monocontext.writing.upkeep.forget import find_leftovers
 from monocontext.writing.upkeep.gc import SAFE_SECONDS
 from monocontext.writing.upkeep.gc import gc as collect
@@ -131,7 +130,7 @@ def update(
     with writing.usage_errors():
         read = partial(read_json_lines, text_field=text_field, name_field=name_field, encoding=encoding)
         rows = (row for name in sources for row in read(Path(name).expanduser()))
-        manifest = update_documents(url, rows, store_options=options)
+        manifest = edit.update(url, rows, store_options=options)
     writing.print_stored(manifest, url, as_json)
 
 
@@ -185,8 +184,9 @@ def remove_documents(url: str, globs: list[str], s3: StoreOptions, *, yes: bool,
     with Monocontext.open(url, **options) as context:
         names = list(context.documents)
     removed: dict[str, None] = {}  # in place of a set, which has no order
+    known = edit.names_of_all_versions(url, store_options=options) if forget and not {*globs} <= {*names} else names
     for glob in globs:
-        matches = [glob] if glob in names else []
+        matches = [glob] if glob in known else []
         if not matches and not glob.startswith("!"):  # a `!glob` would match all other documents
             matches = list(filter(shared.globs_of([glob]).select, names))
         if not matches and not forget:
@@ -196,7 +196,7 @@ def remove_documents(url: str, globs: list[str], s3: StoreOptions, *, yes: bool,
         if not sys.stdin.isatty():
             raise click.UsageError(f"this would remove all {len(names):,} documents of {url}: confirm with --yes")
         click.confirm(f"Remove all {len(names):,} documents of {url}?", abort=True, err=True)
-    manifest = delete_documents(url, removed, forget=forget, store_options=options)
+    manifest = edit.delete(url, removed, forget=forget, store_options=options)
     change = f" without {_count(len(removed), 'document')}" if removed else ""
     rest = "earlier versions are gone" if forget else "`gc` removes the versions before it"
     print_line(f"{url}: version {manifest.generation}{change}; {rest}")

@@ -24,6 +24,7 @@ from monocontext.records import NamedTuple, dataclass
 from monocontext.records import replace as replaced
 from monocontext.stores import Place, open_store_at
 from monocontext.stores.parallel import at_once
+from monocontext.stores.protocol import Store
 from monocontext.writing.appended import append_written
 from monocontext.writing.commit import Staged, commit_at
 from monocontext.writing.decoding import HEADER, InputOptions
@@ -81,7 +82,7 @@ def update(
     allow: Iterable[str | os.PathLike[str]] = (),
     store_options: StoreOptions | None = None,
 ) -> Manifest:
-    """Replace the documents whose names exist, append the others, and return the committed root: one generation.
+    """Replace the documents whose names exist and append the others, as one generation. Returns its root.
     Parameters as for `replace`; the cost is that of `replace` and `append` together. If two writers add the same
     name, both succeed: the second replaces the document of the first."""
     return _store_texts(url, documents, allow, store_options, adds=True)
@@ -124,31 +125,36 @@ def delete(
     """Delete documents from the context at `url`, and return the committed root.
 
     `names` is a name, or a glob with `*`, `?` or `[`, or an iterable of these. A glob that is also the name of a
-    document means that document. All documents with the name are deleted, each with the header line that an upload
-    of a folder puts before a file, unless the upload set another `header`. Earlier generations keep the text until `gc`
-    removes them. Other parameters and cost as for `replace`; above 4,096 documents, also 1 PUT for a table of names.
+    document, with `forget` even of an earlier one, means that document. All documents with the name are deleted, each
+    with the header line that an upload of a folder puts before a file, unless the upload set another `header`. Earlier
+    generations keep the text until `gc` removes them. Other parameters and cost are as for `replace`; above 4,096
+    documents, 1 PUT more for a table of names.
 
     `forget`: leave the text in no object below `url`. Frames that share a segment with it are stored again, and `gc`
     without a grace period removes earlier generations, so that their readers fail. `cache_dir`: a folder in which
     readers on this machine cache data, which is emptied too. Other copies stay, such as old versions in the bucket.
 
     Raises `NotFound`, and changes nothing, if no document has such a name; with `forget`, only if none has it in an
-    earlier version either (2 GETs more for each version). So `forget` can complete a deletion that was interrupted or
-    made without it; with no names (`[]`), even one whose version `gc` has removed.
+    earlier version either (2 GETs more for each version, also for a glob). So `forget` can complete a deletion that was
+    interrupted or made without it; with no names (`[]`), even one whose version `gc` has removed.
     """
     patterns = list(dict.fromkeys(names)) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
     if wrong := [name for name in patterns if not isinstance(name, str)]:
         raise TypeError(f"the name of a document must be a str, not {type(wrong[0]).__name__}: {str(wrong[0])[:80]!r}")
     if cache_dir is not None and not forget:
         raise ValueError("cache_dir needs forget=True, since only forget empties it")
+    by_utf8 = {pattern.encode("utf-8", "surrogatepass"): pattern for pattern in patterns}
 
     def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
         current_names = names_in(pages)
+        not_current = by_utf8.keys() - current_names
+        earlier_names = _stored_names(store, base) if forget and not_current else set[bytes]()
         numbers = _match_names(patterns, current_names)
+        # The name of an earlier document is no glob: it deletes no other document.
+        numbers |= {by_utf8[name]: [] for name in not_current & earlier_names}
         changes = {number: Change(deletes=True) for matches in numbers.values() for number in matches}
         missing = [pattern for pattern, matches in numbers.items() if not matches]
         if forget and missing:
-            earlier_names = {name for names in _earlier_names(store, base) for name in names}
             # A pattern without a sign may name a folder if no document is left in it: its matches are earlier names.
             found = _match_names(missing, [*current_names, *earlier_names], all_globs=True)
             missing = [pattern for pattern, matches in found.items() if not matches or matches[0] < len(current_names)]
@@ -199,13 +205,21 @@ def _read_texts(documents: Mapping[str, str] | Iterable[Any]) -> dict[str, Chang
     return results
 
 
-def _earlier_names(store: Staged, newest: Manifest | None) -> Iterator[list[bytes]]:
-    """Yield the names of the documents of each earlier version whose pages are all still stored."""
+def names_of_all_versions(url: Place, *, store_options: StoreOptions | None = None) -> set[str]:
+    """The names of the documents of all versions that are still stored (2 GETs or more for each version)."""
+    with open_store_at(url, store_options) as store:
+        return {name.decode() for name in _stored_names(store, None)}
+
+
+def _stored_names(store: Store, before: Manifest | None) -> set[bytes]:
+    """The names of the documents of all stored versions; with `before`, only of those before that root."""
+    names: set[bytes] = set()
     for number in listed_generations(store):
-        if newest is not None and number < newest.generation:
+        if before is None or number < before.generation:
             with suppress(NotFound):
                 root = expanded(store, read_generation(store, number))
-                yield names_in(load_documents(store, root.documents))
+                names.update(names_in(load_documents(store, root.documents)))
+    return names
 
 
 def edited_root(
