@@ -396,7 +396,8 @@ def check_document_pages(pages: Sequence[DocumentPageRef], before: DocumentPageR
         check_entry(where, page, pages[number - 1] if number else None)
         rises = page.documents > before.documents and page.characters >= page.start >= before.characters
         rises = rises and page.newlines >= page.start_newline >= before.newlines and page.bytes >= before.bytes
-        require(rises, f"{where}: counts do not rise: {before}, {page}")
+        if not rises:
+            raise ValueError(f"{where}: counts do not rise: {before}, {page}")
         before = page
 
 

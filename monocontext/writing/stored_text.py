@@ -93,7 +93,7 @@ class StoredText(AbstractContextManager["StoredText"]):
         if first == stop:
             return Extent(self.root.characters, self.root.characters, 0)
         begin, last = self.frame(first), self.frame(stop - 1)
-        return Extent(begin.start, last.stop, last.start_byte + last.bytes - begin.start_byte)
+        return Extent(begin.start, last.start + last.characters, last.start_byte + last.bytes - begin.start_byte)
 
     def _find_page(self, count: Callable[[PageRef], int], offset: int) -> Page:
         """The index page with the frame or the character at an offset; `count`: `_FRAMES` or `_CHARACTERS`."""
