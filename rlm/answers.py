@@ -138,7 +138,7 @@ def _words_around(final: TextFinal, reply: str) -> str:
 
 
 def _answer_words(reply: ParsedReply) -> str:
-    """The words of a reply, or the sentences that it fenced as code; empty if they hold an answer: it was refused."""
+    """The words of a reply, or the sentences that it fenced as code; empty if they hold a (refused) answer."""
     sentences = [block.code for block in reply.blocks if not (re.search(r"[=(\[]", block.code) or compiles(block.code))]
     words = "\n".join(sentences).strip() if reply.blocks else reply.words
     return "" if parse_reply(words).final else words

@@ -51,9 +51,10 @@ def read_questions(path: Path) -> dict[str, str]:
         try:
             value = json.loads(line)
             fields = value if isinstance(value, dict) else {"question": value}
-            question, id_ = fields.get("question", fields.get("query")), fields.get("id", number)
+            question = fields.get("question", fields.get("query"))
+            id_ = fields.get("id", number)
             if not isinstance(question, str) or not question.strip():
-                raise ValueError("a question must be a string with text, or an object with one in its field 'question'")
+                raise ValueError(f"expected a question, or an object with one in 'question', not {str(value)[:80]!r}")
             if isinstance(id_, bool) or not isinstance(id_, (str, int)) or str(id_) in questions:
                 raise ValueError(f"an id must be a string or a whole number that no other question has, not {id_!r}")
         except (ValueError, RecursionError) as exc:
@@ -152,7 +153,7 @@ class _Batch:
         self.results[row["id"]] = row
 
     def _start(self, id_: str, share: Budget) -> None:
-        """Answer a question on a thread of its own. A run that continues may spend `share` beyond its cost so far."""
+        """Answer a question on a thread of its own. A run that continues may spend `share` beyond what it has cost."""
         path = self._trajectory_of(id_)
         spent = self.results[id_]["spent"] if id_ in self.results and path.exists() else {}
         limits = ((key, getattr(share, key)) for key in _SHARED)

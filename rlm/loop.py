@@ -92,7 +92,7 @@ class Loop:
         self.has_run = False  # whether code of the model has run in this namespace
 
     def run(self, query: str, turns_before: int = 0, earlier: Sequence[Step] = ()) -> Iterator[Step]:
-        """Run turns until one ends the question, which is in `messages`, and yield each. The last step has the
+        """Run turns until one ends the question, which `messages` already has, and yield each. The last step has the
         answer and the reason. `turns_before`: the number of turns of earlier questions. `earlier`: the turns of this
         question that have run already. Raises LLMError when the root fails."""
         question = _Question(

@@ -123,8 +123,10 @@ class RLM:
         limits: dict[str, Any] = {"iterations": max_iterations, "calls": max_calls, "tokens": max_tokens,
                                   "dollars": max_dollars, "seconds": max_seconds}  # fmt: skip
         budget = replace(budget or Budget(), **{key: limit for key, limit in limits.items() if limit is not None})
-        if sub_cache is not None and not isinstance(sub_cache, SubCache):
-            sub_cache = SubCache(None if sub_cache is True else sub_cache) if sub_cache is not False else None
+        if isinstance(sub_cache, bool):
+            sub_cache = SubCache() if sub_cache else None
+        elif sub_cache is not None and not isinstance(sub_cache, SubCache):
+            sub_cache = SubCache(sub_cache)
         tools, tool_lines = describe_tools(custom_tools)
         self._model, self._made, self._persistent = str(getattr(chosen.root, "model", model)), chosen.made, persistent
         self._setup = Setup(
@@ -196,7 +198,7 @@ class RLM:
         if self._persistent:
             if budget is not None or trajectory is not None:
                 raise InvalidArgument("a persistent RLM takes budget= and trajectory= in RLM(...), not in a call")
-            return self._session(context).ask(query)
+            return self._shared_session(context).ask(query)
         setup = replace(self._setup, budget=budget or self._setup.budget)
         recording = None
         if trajectory and os.path.isfile(trajectory) and b"\n" in Path(trajectory).read_bytes():
@@ -212,7 +214,7 @@ class RLM:
         import asyncio  # takes 25 ms, which callers of `completion` need not wait
         from concurrent.futures import Future
 
-        session = self._session(context) if self._persistent else self.session(context)
+        session = self._shared_session(context) if self._persistent else self.session(context)
         future: Future[Completion] = Future()
         cancelled = threading.Event()
 
@@ -262,7 +264,7 @@ class RLM:
         with cls(**recorded_options(metadata) | options) as rlm:
             return rlm.resume(path, context)
 
-    def _session(self, context: object) -> Session:
+    def _shared_session(self, context: object) -> Session:
         """The session of a persistent RLM. Raises ValueError for another context than that of the first call."""
         with self._lock:
             session = self._persistent_session = self._persistent_session or self.session(context)

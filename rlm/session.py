@@ -55,7 +55,7 @@ class Session:
         """
         self._setup, self._source, self._depth = setup, source, depth
         self.context = context
-        """What all questions are about."""
+        """The object that all questions are about."""
         self._is_top = parent is None
         if self._is_top:  # for a child run, the error would tell the model which files this machine has
             check_context(context)
@@ -261,14 +261,14 @@ class Session:
         )  # fmt: skip
 
     def _find_sources_and_reads(self, steps: Sequence[Step]) -> tuple[list[Source], list[Read]]:
-        """The sources of the answer in the last step, and all ranges that code received. Notes what is left out."""
+        """The sources of the answer in the last step, and the ranges that code received. Notes say what is left out."""
         cells = [cell for step in steps for cell in step.cells]
-        read = [(start, stop) for cell in cells for start, stop in cell.ranges or ()]
-        handed = [(start, stop) for cell in cells for start, stop in cell.handed or ()]
+        read_ranges = [(start, stop) for cell in cells for start, stop in cell.ranges or ()]
+        handed_ranges = [(start, stop) for cell in cells for start, stop in cell.handed or ()]
         has_ranges = any(cell.ranges is not None for cell in cells)
         try:
-            sources, notes = cite(self.context, steps[-1].claims, union(read) if has_ranges else None)
-            reads = reads_of(self.context, union(handed))
+            sources, notes = cite(self.context, steps[-1].claims, union(read_ranges) if has_ranges else None)
+            reads = reads_of(self.context, union(handed_ranges))
         except Exception as exc:  # a context of any class may raise anything; the answer is kept
             sources, reads = [], []
             notes = [f"the sources of the answer could not be read back: {type(exc).__name__}: {exc}"]

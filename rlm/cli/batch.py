@@ -35,8 +35,8 @@ def batch(
     and begins anew those that ended at such a limit.
     """
     print_remark(describe_rights(limits["runner"]))
-    asked = read_questions(Path(questions))
-    if not asked:
+    entries = read_questions(Path(questions))
+    if not entries:
         raise BadQuestions(f"{questions} contains no question: write one on each line, as a JSON string")
     in_worker = partial(_answer_in_worker, model_options, limits, context, s3)
     with RLM(**choose_models(model_options), **limits) as rlm, open_argument(context, s3) as text:
@@ -46,7 +46,7 @@ def batch(
         try:
             with workers(dask) as cluster:
                 rows, spent = run_batch(
-                    asked, Path(out), rlm, text, budget=limits["budget"], at_once=at_once,
+                    entries, Path(out), rlm, text, budget=limits["budget"], at_once=at_once,
                     answer_elsewhere=None if cluster is None else lambda *job: cluster.submit(in_worker, *job).result(),
                 )  # fmt: skip
         except KeyboardInterrupt:
@@ -54,11 +54,11 @@ def batch(
     failed = sum(bool(row.get("error")) for row in rows)
     finished = sum(bool(row.get("finished")) for row in rows)
     summary = (
-        f"{finished} of {len(asked)} questions answered; {len(rows) - finished - failed} ended at a limit, {failed} "
-        f"failed, {len(asked) - len(rows)} not reached within the budget; {spent['calls']:,} calls, "
+        f"{finished} of {len(entries)} questions answered; {len(rows) - finished - failed} ended at a limit, {failed} "
+        f"failed, {len(entries) - len(rows)} not reached within the budget; {spent['calls']:,} calls, "
         f"{spent['tokens']:,} tokens, ${spent['dollars']:.4f} known, earlier runs included"
     )
-    if finished < len(asked):
+    if finished < len(entries):
         print_line(summary, err=True)
         raise click.exceptions.Exit(1)
     print_remark(summary)

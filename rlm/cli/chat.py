@@ -55,20 +55,20 @@ def _read_questions(chat_session: _Chat) -> bool:
         if is_terminal:
             chat_session.display.say("Type a question, or /help.")
         while True:
-            is_asked = False
+            has_line = False
             try:
                 line = input("> " if is_terminal else "")
-                is_asked = True
+                has_line = True
                 if not chat_session.handle_line(line.strip()):
                     return chat_session.all_finished
             except EOFError:
                 return chat_session.all_finished
             except KeyboardInterrupt:
                 now = time.monotonic()
-                if now - last_interrupt < _DOUBLE_PRESS_SECONDS or not (is_asked or is_terminal):
+                if now - last_interrupt < _DOUBLE_PRESS_SECONDS or not (has_line or is_terminal):
                     raise
                 last_interrupt = now
-                stopped = "Stopped; variables are kept. " if is_asked else ""
+                stopped = "Stopped; variables are kept. " if has_line else ""
                 chat_session.display.say(f"\n{stopped}Press Ctrl-C again now, or type /quit, to end the chat.")
     finally:
         chat_session.session.close()
@@ -110,6 +110,7 @@ class _Chat:
                 completion = self.session.ask(question)
         except LLMError as exc:
             self.display.say(f"rlm: {exc}")
+            self.all_finished = False
             return
         self.all_finished = self.all_finished and completion.finished
         if completion.finished or completion.answer:

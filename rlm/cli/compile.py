@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import nullcontext
 from typing import Annotated, Any
 
 import click
@@ -33,31 +34,28 @@ def compile_command(
         names = [project] if project else sessions.projects()
     if not names:
         raise RLMError(f"no sessions at {url}: run `monocontext sessions upload` first")
-    model_flags = None if extractive else _model_flags(model_options)
-    rlm = RLM(**choose_models(model_flags), **limits) if model_flags else None
-    try:
-        for name in names:
-            result = compile_sessions(
-                url, name, rlm, store_options=options,
-                on_session=lambda session, number, count: print_remark(f"{number}/{count} {session}"),
-            )  # fmt: skip
-            _print_result(url, result, as_json)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("interrupted; the digests made so far are kept, and the same command resumes") from None
-    finally:
-        if rlm is not None:
-            rlm.close()
+    model_flags = None if extractive else _find_model_flags(model_options)
+    with RLM(**choose_models(model_flags), **limits) if model_flags else nullcontext() as rlm:
+        try:
+            for name in names:
+                result = compile_sessions(
+                    url, name, rlm, store_options=options,
+                    on_session=lambda session, number, count: print_remark(f"{number}/{count} {session}"),
+                )  # fmt: skip
+                _print_result(url, result, as_json)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("interrupted; finished digests are kept, and the same command resumes") from None
 
 
-def _model_flags(flags: dict[str, Any]) -> dict[str, Any] | None:
-    """`flags`, completed by the model for a key or endpoint in the environment. None if neither names a model."""
+def _find_model_flags(flags: dict[str, Any]) -> dict[str, Any] | None:
+    """`flags`, or if they name no model, with that of a key or endpoint in the environment. None if there is none."""
     if any(flags[name] is not None for name in ("model", "preset", "backend", "base_url")):
         return flags
     if os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"):
         return {**flags, "model": os.environ.get("OPENAI_MODEL"), "backend": "openai"}
     if os.environ.get("ANTHROPIC_API_KEY"):
         return {**flags, "preset": "anthropic"}
-    click.echo("rlm: no model, so rules choose the lines; set OPENAI_API_KEY or ANTHROPIC_API_KEY to use one", err=True)
+    click.echo("rlm: no model, so rules choose the lines; set OPENAI_API_KEY or ANTHROPIC_API_KEY for one", err=True)
     return None
 
 
@@ -67,7 +65,7 @@ def _print_result(url: str, result: CompileResult, as_json: bool) -> None:
         fields = {name: getattr(result, name) for name in ("project", "sessions", "read", "dropped")}
         click.echo(json.dumps(fields | {"brief": brief, "usage": result.usage.to_dict()}))
         return
-    calls, dollars = result.usage.calls, result.usage.known_dollars
+    usage = result.usage
     sessions = f"sessions: {result.sessions:,}, new: {len(result.read):,}"
-    print_line(f"{result.project}: {sessions}; {calls:,} calls, ${dollars:.4f}")
+    print_line(f"{result.project}: {sessions}; {usage.calls:,} calls, ${usage.known_dollars:.4f}")
     print_line(f"the brief is {brief}; the next session with hooks begins with it")

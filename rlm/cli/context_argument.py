@@ -118,5 +118,5 @@ def _decode(data: bytes, source: str) -> str:
     try:
         return data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as exc:
-        byte = f"byte 0x{data[exc.start]:02x} at offset {exc.start}"
-        raise UsageError(f"{source} is not UTF-8: {byte}; convert it to UTF-8") from None
+        byte = f"0x{data[exc.start]:02x} at offset {exc.start}"
+        raise UsageError(f"{source} is not UTF-8: byte {byte}; convert it to UTF-8") from None

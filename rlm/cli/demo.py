@@ -122,12 +122,12 @@ def demo(
     slow = partial(SlowStore, seconds=latency_ms / 1000, bytes_per_second=BYTES_PER_SECOND)
     with ExitStack() as stack:
         log = slow(large_log(SIZE_BYTES if confinement != "wasm" else 2 * 10**9))  # where `len()` is at most 2 Gi
-        are_right = [play(LOG_ACT, "1. a log of 10 GB, of repeated lines", log)]
+        are_right = [play(LOG_ACT, title="1. a log of 10 GB, of repeated lines", source=log)]
         library = slow(_publish_library(stack))
-        are_right.append(play(_LIBRARY_ACT, f"2. the standard library's source at {library.url}", library))
+        are_right.append(play(_LIBRARY_ACT, title=f"2. the standard library's source at {library.url}", source=library))
         folder = Path(sysconfig.get_path("stdlib")) / "json"
         stack.enter_context(warnings.catch_warnings(action="ignore"))  # compiled files in the folder are left out
-        are_right.append(play(_FOLDER_ACT, f"3. a plain folder, {folder}: nothing is stored", folder))
+        are_right.append(play(_FOLDER_ACT, title=f"3. a plain folder, {folder}: nothing is stored", source=folder))
     console.print(
         "[bold]Next: your own text[/bold]\n"
         "  monocontext upload FILES... mytext      # mytext is a directory, or s3://bucket/prefix\n"
@@ -137,7 +137,7 @@ def demo(
         raise click.exceptions.Exit(1)
 
 
-def _play(console: Console, runner: str, act: Act, title: str, source: Store | Path) -> bool:
+def _play(console: Console, runner: str, act: Act, *, title: str, source: Store | Path) -> bool:
     """Play an act: ask its question, print the steps and the answer. Returns whether the answer is right."""
     console.rule(Text(title), align="left")
     console.print(Text(f"Question: {act.question}\n"))
@@ -156,7 +156,8 @@ def _play(console: Console, runner: str, act: Act, title: str, source: Store | P
 
 def large_log(size_bytes: int = SIZE_BYTES) -> MemoryStore:
     """A log of about this size. A block of frames and its search filter are stored once; the index repeats both."""
-    store = MemoryStore(name := uuid.uuid4().hex)
+    name = uuid.uuid4().hex
+    store = MemoryStore(name)
     forget(name)  # the objects go with the store
     stored = publish(iter(_log_frames()), store, codec="raw", frame_bytes=_FRAME_BYTES)
     page = Page(store.get(stored.pages[0].key).data, stored.pages[0], None)

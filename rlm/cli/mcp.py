@@ -56,7 +56,7 @@ def make_ask_tools(served: Served, options: Mapping[str, Any], folder: Path | No
         answer follow it.
 
         query: the question, complete in itself. context: the name of the text, one of context_list; may be left out
-        if there is only one. max_dollars: a lower limit of the cost than that of the server.
+        if there is only one. max_dollars: the most that it may cost, if below the server's limit.
         """
         if not query.strip():
             raise ToolRefusal("the query is empty: ask a question")
@@ -139,10 +139,10 @@ def mcp(
 
 
 def _cut_to_reply(answer: str) -> str:
-    """An answer as text that has an encoding, cut to the length of a tool's reply."""
+    """`answer` with characters that cannot be encoded replaced, cut to the bytes of a tool's reply."""
     answer = make_printable(answer, terminal=False)
     data = answer.encode()
     if len(data) <= MAX_REPLY_BYTES:
         return answer
     head = data[: MAX_REPLY_BYTES - 200].decode(errors="ignore")
-    return f"{head}\n[cut: characters 0 to {len(head)} of an answer of {len(answer)}; request the rest by itself]"
+    return f"{head}\n[cut: characters 0 to {len(head)} of {len(answer)}; ask for the rest in another question]"

@@ -70,9 +70,9 @@ def run(
     with RLM(**options) as rlm, display:
         print_remark(rights)
         if resume:
-            completion = _resume(rlm, resume, context, s3, shape)
+            completion = _resume(rlm, resume, location=context, s3=s3, shape=shape)
         else:
-            completion = _answer(rlm, display, str(context), str(question), s3, shape)
+            completion = _answer(rlm, display, location=str(context), question=str(question), s3=s3, shape=shape)
     if not is_quiet():
         print_summary(completion, unfinished=False)
     _print_answer(completion, as_json=as_json, cite=cite)
@@ -98,23 +98,23 @@ def view(
 
 
 def _join_texts(words: list[str]) -> tuple[str | None, str | None]:
-    """Split the words of a command line into CONTEXT and QUESTION. Several texts with names become one CONTEXT."""
+    """CONTEXT and QUESTION in the words of a command line, None for a missing one. Several NAME=URL are one CONTEXT."""
     texts = [word for word in words if named_texts(word)]
     others = [word for word in words if word not in texts]
     if len(others) > (1 if texts else 2):
         raise UsageError(f"unexpected {others[-1]!r}: give one CONTEXT, or several NAME=URL, and a QUESTION in quotes")
     words = [shlex.join(texts), *others] if texts else words
-    return (words[0] if words else None), (words[1] if len(words) > 1 else None)
+    return next(iter(words), None), next(iter(words[1:]), None)
 
 
-def _answer(rlm: RLM, display: Display, location: str, question: str, s3: StoreOptions, shape: str) -> Completion:
+def _answer(rlm: RLM, display: Display, *, location: str, question: str, s3: StoreOptions, shape: str) -> Completion:
     with open_argument(location, s3, shape) as text, rlm.session(text, source=absolute_location(location)) as session:
         display.watch(session.gateway)
         with _naming_resume_command(session.path, s3, shape):
             return session.ask(question)
 
 
-def _resume(rlm: RLM, trajectory: str, location: str | None, s3: StoreOptions, shape: str) -> Completion:
+def _resume(rlm: RLM, trajectory: str, *, location: str | None, s3: StoreOptions, shape: str) -> Completion:
     """Resume a run. `location`: that of its context; None if the trajectory contains the context."""
     with ExitStack() as stack:
         contexts = [] if location is None else [stack.enter_context(open_argument(location, s3, shape))]
@@ -136,7 +136,7 @@ def _print_answer(completion: Completion, *, as_json: bool, cite: bool) -> None:
 
 @contextmanager
 def _naming_resume_command(path: Path | None, stored: Mapping[str, Any], shape: str) -> Iterator[None]:
-    """Add the command that resumes the run to the message of an error or interrupt in the block, if it was recorded."""
+    """Add the command that resumes the run, if it was recorded, to the message of an error or interrupt inside."""
     try:
         yield
     except (LLMError, KeyboardInterrupt) as exc:

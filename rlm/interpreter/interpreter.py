@@ -104,8 +104,8 @@ class Interpreter:
         """Functions of this process that code may call; they may change between executions."""
         self._sub_lm = sub_lm or ScriptedLM(_refuse)
         self._runner: Runner | None = None
-        self._code: tuple[str, dict[str, Any], list[str]]  # what the worker runs: code, variables, names of tools
-        self._submitted: dict[str, Any] | None = None  # what that code submitted
+        self._job: dict[str, Any] = {}  # for the worker: the `code` to run, its `variables`, and the names of `tools`
+        self._submitted: dict[str, Any] | None = None  # what the code of the job submitted
         self.volume: Store | None
         """The store of the volume; None without a volume."""
         if isinstance(volume_name, str):
@@ -147,7 +147,7 @@ class Interpreter:
         return "\n".join(item for item in (_summarize(out).rstrip("\n"), err.rstrip("\n")) if item)
 
     def _run_code(self, code: str, variables: Mapping[str, Any] | None) -> tuple[str, str]:
-        """Run code. Returns what it printed, and its traceback. Raises as `execute`."""
+        """Run code. Returns what it printed, and its traceback. Raises what `execute` raises."""
         arguments = {}
         for name, value in (variables or {}).items():
             if not name.isidentifier():
@@ -155,12 +155,12 @@ class Interpreter:
             if is_lazy(value):
                 raise TypeError(f"{name} is a lazy text: pass it as Interpreter(names={{{name!r}: text}})")
             arguments[name] = value if is_plain_data(value) else str(value)
-        self._code = code, arguments, list(self.tools)
+        self._job = {"code": code, "variables": arguments, "tools": list(self.tools)}
         self._submitted = None
         return self._call_worker("run")
 
     def reload(self) -> None:
-        """Copy the volume to the sandbox again, for changes by others (1 LIST, 1 GET per file). Raises OSError."""
+        """Copy the volume to the sandbox again, with the changes of others (1 LIST, 1 GET per file). Raises OSError."""
         if self.volume is not None and self._runner is not None:
             _, err = self._call_worker("load")
             if err:
@@ -169,11 +169,11 @@ class Interpreter:
     def upload_to_volume(
         self, local_dirs: Mapping[str, str] | None = None, local_files: Mapping[str, str] | None = None
     ) -> list[str]:
-        """Copy folders and files of this machine to the volume, by local path -> path there. Returns the paths of files
+        """Copy folders and files of this machine to the volume: local path -> path there. Returns the paths of files
         that were new or different. Links that lead out of their folder are left out, and a warning names them. Raises
         `OSError`, and `ValueError` without a volume."""
         if self.volume is None:
-            raise ValueError("No volume_name configured on this interpreter: pass volume_name= to Interpreter.")
+            raise ValueError("this interpreter has no volume: pass Interpreter(volume_name=...)")
         stored_sizes = {info.key: info.size_bytes for info in self.volume.list()}
         written = []
         for remote, data in self._read_local(local_dirs or {}, local_files or {}):
@@ -213,7 +213,7 @@ class Interpreter:
         """The names for the runner: the caller's, with a prefix, and the functions that `WorkerNamespace` calls."""
         functions: dict[str, object] = {
             "_interpreter_call": self._call,
-            "_interpreter_code": lambda: self._code,
+            "_interpreter_job": lambda: self._job,
             "_interpreter_submit": self._submit,
         }
         if (volume := self.volume) is not None:
@@ -224,8 +224,8 @@ class Interpreter:
                 "_interpreter_drop": lambda path: volume.delete(self._key(path)),
             }
         names = {f"{OWN_PREFIX}{name}": value for name, value in self._names.items()} | functions
-        listed = [*names, "llm_query", "llm_query_batched"]
-        return {**names, "_interpreter_names": lambda: listed}
+        own_names = [*names, "llm_query", "llm_query_batched"]  # without those of the runner itself
+        return {**names, "_interpreter_names": lambda: own_names}
 
     def _call(self, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
         return self.tools[name](*arguments, **options)
@@ -253,7 +253,7 @@ def get_default_volume_name() -> str:
 def create_interpreter(
     timeout: float = 600, volume_name: str | None = None, auto_volume: bool = True, **options: Any
 ) -> Interpreter:
-    """An interpreter, by default with the volume `get_default_volume_name()`. `options`: keywords of `Interpreter`."""
+    """An interpreter. `auto_volume`: without `volume_name`, on `get_default_volume_name()`. `options`: its keywords."""
     name = volume_name or (get_default_volume_name() if auto_volume else None)
     return Interpreter(volume_name=name, timeout=timeout, **options)
 

@@ -1,6 +1,6 @@
 """The worker's side of an interpreter: run its code in a namespace of its own, and send changed files to the host.
 
-Imports nothing that writes to stores, since a worker may not have it.
+Imports no module that writes to stores, since a worker may lack it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class WorkerNamespace:
 
     def __init__(self, host: Mapping[str, Callable[..., Any]], given_builtins: Any, folder: str | None) -> None:
         """`host`: values by name. Functions with `HOST_PREFIX` serve this class, all others are for the code.
-        `given_builtins`: those of the runner. `folder`: the root of the volume; None without one."""
+        `given_builtins`: those of the runner's namespace. `folder`: the root of the volume; None without one."""
         self._host = host
         self._folder = folder
         self._synced: dict[str, tuple[int, int]] = {}  # `_files` at the last load or save
@@ -53,14 +53,14 @@ class WorkerNamespace:
 
     def run(self) -> None:
         """Run the code that the host has for this worker, then send back its result and the files that it changed."""
-        code, variables, tools = self._host["_interpreter_code"]()
-        self.namespace.update(variables)
-        self.namespace.update({name: self._make_tool(name) for name in tools if name not in self._tools})
-        self._tools.update(tools)
+        job = self._host["_interpreter_job"]()
+        self.namespace.update(job["variables"])
+        self.namespace.update({name: self._make_tool(name) for name in job["tools"] if name not in self._tools})
+        self._tools.update(job["tools"])
         file = f"<execute {next(self._executions)}>"
-        linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
+        linecache.cache[file] = (len(job["code"]), None, job["code"].splitlines(keepends=True), file)
         try:
-            exec(compile(code, file, "exec", dont_inherit=True), self.namespace)
+            exec(compile(job["code"], file, "exec", dont_inherit=True), self.namespace)
         except Submitted as submitted:
             self._host["_interpreter_submit"](*submitted.args)
         except Exception as error:

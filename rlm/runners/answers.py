@@ -98,7 +98,10 @@ class Answers:
         """`value` as the text of an answer. Raises AnswerRefused for a value without content."""
         is_slot = isinstance(value, dict) and (value is self.slot or value.keys() - {"sources"} == _SLOT_KEYS)
         if is_slot and value is not self._context:
-            value = _content_of(value)  # FINAL(answer) means its content
+            slot: Any = value
+            value = slot["content"]  # FINAL(answer) means its content
+            if value is None or value is slot or (isinstance(value, str) and not value):
+                raise AnswerRefused("`answer` holds no content yet: write FINAL(value) with the value that you found")
         if value is self._context and value is not None:
             raise AnswerRefused("`context` is not an answer: give a slice such as context[a:b], or your own words")
         if any(value is text for text in self._texts):
@@ -117,7 +120,7 @@ class Answers:
 
     def _offer(self, get: Callable[[], object], sources: object) -> NoReturn:
         """Keep the value that `get` returns as the answer, unless the cell has given one, and end the cell. A refused
-        value counts as one: code that catches `FinalAnswer` goes on, and may then offer its value for "not found"."""
+        answer counts too: code that catches `FinalAnswer` goes on, and might then offer what it has for "not found"."""
         slot = self._namespace.get("answer")
         is_given = isinstance(slot, Mapping) and slot.get("ready")
         if not is_given and self._called is None and self._refused is None:
@@ -147,26 +150,18 @@ class Answers:
         return name_or_value
 
 
-def _content_of(slot: Any) -> object:
-    """The content of the dict `answer`. Raises AnswerRefused if it has none yet."""
-    content: object = slot["content"]
-    if content is None or content is slot or (isinstance(content, str) and not content):
-        raise AnswerRefused("`answer` holds no content yet: write FINAL(value) with the value that you found")
-    return content
-
-
 def check_text(text: str) -> None:
     """Raise AnswerRefused for a text that is blank, or too long for a worker to send."""
     if not any(character.isprintable() and not character.isspace() for character in text):
         raise AnswerRefused("an empty text is not an answer: say in words what you found, or that you found nothing")
-    # A character has at most six bytes (half a pair is escaped), so most texts are short enough without being encoded.
+    # A character has at most six bytes (surrogates are escaped), so most texts are short enough without being encoded.
     size = len(text.encode("utf-8", "backslashreplace")) if 6 * len(text) > MOST_ANSWER_BYTES else 0
     if size > MOST_ANSWER_BYTES:
         raise AnswerRefused(f"an answer must have at most {MOST_ANSWER_BYTES:,} bytes, not {size:,}: shorten it")
 
 
 def check_written_answer(text: str) -> None:
-    """`check_text` for `FINAL(text)` in a reply, which refuses placeholders too."""
+    """Raise AnswerRefused for the text of `FINAL(text)` in a reply, as `check_text` does, and for a placeholder."""
     check_text(text)
     plain = text.strip().lower()
     words = " ".join(plain.strip("<>[]{}()`*\"'. ").replace("_", " ").split())
@@ -193,20 +188,20 @@ def _refusal_of_value(value: object) -> str:
 
 def _refusal_of_type(value: object) -> str:
     """The reason to refuse all values of this value's type; empty for a type that has a text."""
-    kind = type(value)
+    name = type(value).__name__
     if isinstance(value, BaseException):
-        return f"an exception ({kind.__name__}) is not an answer: fix what raised it, or say in words what you know"
+        return f"an exception ({name}) is not an answer: fix what raised it, or say in words what you know"
     if isinstance(value, Awaitable | AsyncIterable):
-        return f"a {kind.__name__} is not an answer: await it, and give its result"
+        return f"a {name} is not an answer: await it, and give its result"
     if isinstance(value, Iterator):
-        return f"a {kind.__name__} is not an answer, since it has no items yet: write FINAL(list(...)), or join them"
-    if kind.__str__ is object.__str__ and (callable(value) or bounded_repr(value).startswith("<")):
-        return f"a {kind.__name__} has no text of its own: call it, or give its items or attributes as text"
+        return f"a {name} is not an answer, since it has no items yet: write FINAL(list(...)), or join them"
+    if type(value).__str__ is object.__str__ and (callable(value) or bounded_repr(value).startswith("<")):
+        return f"a {name} has no text of its own: call it, or give its items or attributes as text"
     return ""
 
 
 def _refusal_of_items(value: object, slot: object) -> str:
-    """The reason to refuse an item of a list, tuple, set or dict, or empty. Checks one item of each type."""
+    """The reason to refuse an item of a list, tuple, set or dict; else empty. Checks one item of each type."""
     if isinstance(value, dict):
         items: Any = value.values()
     elif isinstance(value, (list, tuple, set, frozenset)):

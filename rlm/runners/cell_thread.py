@@ -37,11 +37,9 @@ class CellRunner(Protocol):
 
     def run(self, work: Callable[[], None], seconds_left: Callable[[], float]) -> bool:
         """Run `work`, wait until it ends, and interrupt it when its time is up. False if it goes on even then."""
-        ...
 
     def stop_interrupts(self) -> None:
-        """Interrupt nothing from here on. The work calls this when its code has ended."""
-        ...
+        """Interrupt nothing from here on. `work` calls this when the code of its cell has ended."""
 
     def close(self) -> None:
         """Release the thread that runs the cells."""
@@ -76,7 +74,7 @@ class CellThread:
             raise
 
     def stop_interrupts(self) -> None:
-        """Do nothing: the thread catches a late interrupt while it waits for its next work."""
+        """Do nothing: the thread catches a late interrupt while it waits for its next job."""
 
     def close(self) -> None:
         """Let the thread end once it is idle. A later cell starts a new one."""
@@ -85,7 +83,7 @@ class CellThread:
             self._jobs = None
 
     def _stop(self, ended: threading.Event) -> bool:
-        """Interrupt the running cell repeatedly for a second. False if it goes on: the next cell gets a new thread."""
+        """Interrupt the running cell repeatedly for a second. If it goes on: False, and the next has a new thread."""
         deadline = time.monotonic() + _GRACE_SECONDS
         while time.monotonic() < deadline:
             _raise_in(self._thread.ident, CellTimeout)
@@ -98,10 +96,11 @@ class CellThread:
 
 
 def _raise_in(thread: int | None, exception: type[BaseException], *, instead_of: int | None = None) -> None:
-    """Raise an exception in a thread at its next bytecode. `instead_of`: the thread whose pending one is withdrawn."""
+    """Raise an exception in a thread at its next bytecode. `instead_of`: a thread whose pending one is withdrawn."""
     import ctypes  # not in the runner `wasm`, which has one thread
 
-    set_exception, raised = ctypes.pythonapi.PyThreadState_SetAsyncExc, ctypes.py_object(exception)
+    set_exception = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    raised = ctypes.py_object(exception)
     if instead_of is not None:
         set_exception(ctypes.c_ulong(instead_of), None)
     set_exception(ctypes.c_ulong(thread or 0), raised)
@@ -132,7 +131,7 @@ def _serve(jobs: queue.SimpleQueue[_Job | None]) -> None:
 
 # -- output -----------------------------------------------------------------------------------------------------------
 
-SLACK = 200  # characters by which an output may exceed its limit uncut: the note on a cut takes about as many
+SLACK = 200  # an output is not cut for so few characters above its limit: the note on a cut takes about as many
 NOTES_CHARACTERS = 2_000  # the most characters of notes that a runner adds to the output of a cell, beyond the limit
 
 _captured = threading.local()  # `stdout` and `stderr`: the buffers of the cell that this thread runs
@@ -192,8 +191,8 @@ class Buffer:
             head, tail = "".join(self._head), "".join(self._tail)
             if self.total <= min(limit + SLACK, 2 * self._limit):
                 return head + tail
-            both = head + tail
-            return join_ends(head[: limit - limit // 2], both[len(both) - limit // 2 :], self.total - limit)
+            text = head + tail
+            return join_ends(head[: limit - limit // 2], text[len(text) - limit // 2 :], self.total - limit)
 
 
 @dataclass(eq=False)

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from rlm.errors import ChannelAbuse
 
 PROTOCOL = 4  # the version of the messages; a worker in a container may have another than its host
-MOST_HEAD_BYTES = 1 << 20  # of a worker's JSON object: a megabyte of brackets takes 100 MB of memory. Texts are bytes
+MOST_HEAD_BYTES = 1 << 20  # the limit of a worker's JSON object: to parse a megabyte of brackets takes 100 MB
 MOST_MESSAGE_BYTES = 64 << 20  # the limit of a whole message from a worker, such as a batch of prompts
 UNBOUNDED = (1 << 32) - 1  # the largest length that four bytes can hold
 _LENGTHS = struct.Struct(">II")
@@ -43,8 +43,9 @@ class ChannelClosed(Exception):
 class Channel:
     """The host's end of a channel. Many threads may send, one at a time may receive."""
 
-    _head_bytes, _message_bytes = MOST_HEAD_BYTES, MOST_MESSAGE_BYTES  # the limits of messages that arrive
-    _sent_head_bytes = _sent_message_bytes = UNBOUNDED  # and of those to the other side
+    _most_head_bytes = MOST_HEAD_BYTES  # the limits of messages that arrive
+    _most_message_bytes = MOST_MESSAGE_BYTES
+    _most_sent_head_bytes = _most_sent_message_bytes = UNBOUNDED  # the limits of messages that are sent
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
         """Takes over the descriptors, which `close` closes."""
@@ -63,10 +64,10 @@ class Channel:
         no limit), and ValueError, with nothing sent, for a message above the limits of the other side."""
         text = json.dumps(head, separators=(",", ":")).encode()
         total = len(text) + sum(map(len, body))
-        if total > self._sent_message_bytes or len(text) > self._sent_head_bytes:
+        if total > self._most_sent_message_bytes or len(text) > self._most_sent_head_bytes:
             raise ValueError(
                 f"a message of {total:,} bytes, {len(text):,} of them JSON, is too large to leave the sandbox (limits: "
-                f"{self._sent_message_bytes:,} and {self._sent_head_bytes:,} bytes): send it in parts"
+                f"{self._most_sent_message_bytes:,} and {self._most_sent_head_bytes:,} bytes): send it in parts"
             )
         unsent = [memoryview(part) for part in (_LENGTHS.pack(total, len(text)) + text, *body) if len(part)]
         deadline = None if seconds is None else time.monotonic() + seconds
@@ -92,16 +93,17 @@ class Channel:
                 raise
 
     def receive(self, seconds: float | None = None) -> Message | None:
-        """The next message; None if it is not complete within `seconds`. Raises ChannelClosed, ChannelAbuse."""
+        """The next message; None if it is incomplete after `seconds` (None: no limit). Raises ChannelClosed and
+        ChannelAbuse."""
         deadline = None if seconds is None else time.monotonic() + seconds
         if self._head_bytes_announced is None:
             if not self._fill(deadline):
                 return None
             total, head_bytes = _LENGTHS.unpack(self._buffer)
-            if total > self._message_bytes or head_bytes > self._head_bytes or head_bytes > total:
+            if total > self._most_message_bytes or head_bytes > self._most_head_bytes or head_bytes > total:
                 raise ChannelAbuse(
                     f"the worker announced a message of {total:,} bytes with a JSON object of {head_bytes:,} bytes: "
-                    f"at most {self._message_bytes:,} and {self._head_bytes:,} are allowed"
+                    f"at most {self._most_message_bytes:,} and {self._most_head_bytes:,} are allowed"
                 )
             self._buffer, self._filled = memoryview(bytearray(total)), 0
             self._head_bytes_announced = head_bytes

@@ -16,7 +16,7 @@ MOST_QUOTE_CHARACTERS = 10_000  # the longest quote
 
 
 def read_claims(sources: object) -> tuple[Claim, ...]:
-    """The claims in `sources`, which code of a model gave. Never raises: an invalid claim becomes None."""
+    """The claims in the `sources` that a model's code passed. Never raises: an invalid claim becomes None."""
     if (single := _claim(sources)) is not None:
         return (single,)
     if not isinstance(sources, Iterable):
@@ -31,10 +31,10 @@ def read_claims(sources: object) -> tuple[Claim, ...]:
 
 
 def check_claims(value: object) -> tuple[Claim, ...]:
-    """The claims that a worker sent, None for an invalid one. Raises ValueError if they are no list or too many."""
+    """The claims that a worker sent, None for an invalid one. Raises ValueError unless it is a list of at most 100."""
     if not isinstance(value, list) or len(value) > MOST_CLAIMS:
-        found = len(value) if isinstance(value, list) else f"a {type(value).__name__}"
-        raise ValueError(f"expected a list of at most {MOST_CLAIMS} claims, not {found}")
+        actual = len(value) if isinstance(value, list) else f"a {type(value).__name__}"
+        raise ValueError(f"expected a list of at most {MOST_CLAIMS} claims, not {actual}")
     return tuple(_claim(item) for item in value)
 
 
@@ -42,6 +42,6 @@ def _claim(value: Any) -> Claim:
     match value:
         case str() if len(value.strip()) > 0 and len(value) <= MOST_QUOTE_CHARACTERS:
             return str(value)
-        case [int(start), int(stop)] if not isinstance(start, bool) and 0 <= start < stop < 2**62:
+        case [int(start), int(stop)] if bool not in (type(start), type(stop)) and 0 <= start < stop < 2**62:
             return int(start), int(stop)
     return None

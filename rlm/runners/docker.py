@@ -25,7 +25,7 @@ _KILL_SECONDS = 20.0  # the time that the engine gets to kill a container
 
 
 class DockerRunner(RemoteRunner):
-    """Runs cells in a container: no network, read-only, user nobody."""
+    """Runs cells as the user nobody in a container without network, whose files are read-only."""
 
     name = "docker"
 
@@ -34,7 +34,7 @@ class DockerRunner(RemoteRunner):
         program: str = "docker", options: Sequence[str] = (), scratch: str | None = None,
         **shared: Unpack[SharedOptions],
     ) -> None:  # fmt: skip
-        """`options`: of `docker run`, such as `--runtime=runsc`. `scratch`: a folder that cells may write to."""
+        """`options`: those of `docker run`, such as `--runtime=runsc`. `scratch`: a folder that cells may write to."""
         self._limits = limits or Limits()
         self._image = image
         self._program = program

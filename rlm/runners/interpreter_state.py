@@ -23,7 +23,7 @@ class InterpreterState:
         self._streams = {"stdout": sys.stdout, "stderr": sys.stderr}
 
     def repair(self) -> None:
-        """Restore builtins, module search paths, the recursion limit and streams; end tracing."""
+        """Restore builtins, module search paths, the recursion limit and streams; end tracing; enable `gc`."""
         if sys.getrecursionlimit() < self._recursion_limit:
             sys.setrecursionlimit(self._recursion_limit)
         vars(builtins).update(self._builtins)

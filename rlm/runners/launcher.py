@@ -1,4 +1,4 @@
-"""The program of a fresh process that confines itself, starts the worker in a child, and waits for it.
+"""Confine this process, start the worker in a child, and wait for it: the program of a fresh process.
 
 The process gets nothing from the host but standard streams: the channel of its worker, and stderr. When its standard
 input closes, however the host ends, it kills the worker. If it fails before the worker says hello, it prints one line
@@ -14,86 +14,89 @@ import signal
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any, NoReturn, TypedDict
+from typing import Any, Literal, NoReturn, TypedDict
 
 from rlm.runners import worker
-from rlm.runners.confine import bubblewrap, landlock, limits, namespaces, seccomp, system
+from rlm.runners.confine import Mechanism, bubblewrap, landlock, limits, namespaces, seccomp, system
 from rlm.runners.confine.limits import Limits
 from rlm.runners.confine.view import DEVICES, FolderView
 from rlm.runners.link import WorkerLink
 
 FAILED = 70  # exit status of a worker that could not be confined: EX_SOFTWARE of sysexits
-_POLL_SECONDS = 0.05  # the interval of looks at the child, on kernels without `pidfd_open`
+_POLL_SECONDS = 0.05  # how often to look whether the child has ended, on kernels without `pidfd_open`
 
 
 class LaunchPlan(TypedDict, total=False):
     """How a launcher starts its worker. It is passed as JSON."""
 
-    way: str  # one of `confine.WAYS`, `container` (which confines already), or `inside bubblewrap` (once `bwrap` runs)
+    confinement: Literal[Mechanism, "inside bubblewrap", "container"]
+    """How to confine the worker. The last two confine this launcher already: a `bwrap` or a container started it."""
     limits: dict[str, Any]  # the fields of `Limits`
-    view: dict[str, Any]  # the fields of `FolderView`; without it in a container
-    bwrap: str  # the path of bubblewrap
+    view: dict[str, Any]  # the fields of `FolderView`; missing in a container
+    bwrap: str  # the path of the program `bwrap`; only `bubblewrap` needs it
 
 
 def main() -> NoReturn:
-    """Start a worker by the plan in the first argument, a `LaunchPlan` as JSON."""
+    """Start a worker as the first argument says, a `LaunchPlan` in JSON."""
     plan: LaunchPlan = json.loads(sys.argv[1])
     os.umask(0o022)
     bounds = Limits(**plan["limits"])
     try:
-        if plan["way"] == "container":
-            system.hide_memory()  # this process has no filter, and the same user and /proc as the worker
-            _run_and_watch(lambda: _run_worker(plan, bounds))
-        elif plan["way"] == "inside bubblewrap":
-            _run_worker(plan, bounds)
-        else:
-            if plan["way"] == "namespaces":
+        match plan["confinement"]:
+            case "inside bubblewrap":
+                _run_worker(plan, bounds)  # which never returns, nor does `_run_and_watch`
+            case "container":
+                system.hide_memory()  # this process has no filter, and the same user and /proc as the worker
+                _run_and_watch(lambda: _run_worker(plan, bounds))
+            case "namespaces":
                 namespaces.enter()  # before the fork in `_run_and_watch`: the worker is the first process in there
-            _run_and_watch(lambda: _confine(plan, FolderView(**plan["view"]), bounds))
+        _run_and_watch(lambda: _confine(plan, FolderView(**plan["view"]), bounds))
     except OSError as exc:
         _give_up(exc)
 
 
-def command(python: str, plan: LaunchPlan, view: FolderView) -> list[str]:
-    """The command line of a launcher. Its `python` imports only from the view's `import_path`."""
+def command(plan: LaunchPlan, view: FolderView) -> list[str]:
+    """The command line of a launcher: the Python of `view`, which imports only from its `import_path`."""
     code = f"import sys; sys.path[:] = {list(view.import_path)!r}; from rlm.runners.launcher import main; main()"
-    return [python, "-I", "-S", "-X", "utf8", "-c", code, json.dumps(plan)]
+    return [view.python, "-I", "-S", "-X", "utf8", "-c", code, json.dumps(plan)]
 
 
 def make_container_plan(limits: Limits) -> str:
     """The plan for a launcher in a container, as JSON."""
-    return json.dumps({"way": "container", "limits": asdict(limits)})
+    return json.dumps(LaunchPlan(confinement="container", limits=asdict(limits)))
 
 
 def _confine(plan: LaunchPlan, view: FolderView, bounds: Limits) -> NoReturn:
-    """Enter the view of the plan, then run the worker."""
-    if plan["way"] == "bubblewrap":
-        inner = command(view.python, LaunchPlan({**plan, "way": "inside bubblewrap"}), view)
-        program = bubblewrap.command(plan["bwrap"], view, bounds, inner)
-        os.execve(program[0], program, {})
-    if plan["way"] == "namespaces":
-        namespaces.build_view(view, bounds)
-        namespaces.become_ordinary_user()
-        namespaces.check_readable(view)
-    else:
-        os.chdir("/")
-        system.no_new_privileges()
-        system.drop_capabilities()
-        landlock.restrict(view.readable, [path for path in DEVICES if os.path.exists(path)])
+    """Confine this process by the mechanism of the plan, then run the worker."""
+    match plan["confinement"]:
+        case "bubblewrap":
+            inner = command(LaunchPlan({**plan, "confinement": "inside bubblewrap"}), view)
+            program = bubblewrap.command(plan["bwrap"], view, bounds, inner)
+            os.execve(program[0], program, {})
+        case "namespaces":
+            namespaces.build_view(view, bounds)
+            namespaces.become_ordinary_user()
+            namespaces.check_readable(view)
+        case "landlock":
+            os.chdir("/")
+            system.no_new_privileges()
+            system.drop_capabilities()
+            landlock.restrict(view.readable, [path for path in DEVICES if os.path.exists(path)])
     _run_worker(plan, bounds)
 
 
 def _run_worker(plan: LaunchPlan, bounds: Limits) -> NoReturn:
-    """Apply the remaining limits, then run the worker."""
+    """Apply the restrictions that all mechanisms share, then run the worker."""
+    confinement = plan["confinement"].removeprefix("inside ")
     worker.prepare()
     system.no_new_privileges()
     system.drop_capabilities()
     system.prctl("parent death signal", system.PR_SET_PDEATHSIG, signal.SIGKILL)  # a change of user takes it back
     system.no_huge_pages()
-    limits.apply(bounds, counted_alone=plan["way"] in ("namespaces", "inside bubblewrap"))
-    seccomp.install(has_view=plan["way"] != "landlock")
+    limits.apply(bounds, has_own_user=confinement in ("namespaces", "bubblewrap"))
+    seccomp.install(has_view=confinement != "landlock")
     link = WorkerLink(os.dup(0), os.dup(1))  # cells must not find the channel where their output would go
-    worker.main(worker.MainThread(link), confinement=plan["way"].removeprefix("inside "))
+    worker.main(worker.MainThread(link), confinement=confinement)
 
 
 def _run_and_watch(work: Callable[[], object]) -> NoReturn:
@@ -110,7 +113,7 @@ def _run_and_watch(work: Callable[[], object]) -> NoReturn:
         os._exit(FAILED)
     os.dup2(null, 1)
     os.dup2(null, 2)
-    os.closerange(3, 256)  # `null`, and what a container's engine may have left open
+    os.closerange(3, 256)  # `null`, and what a container's engine left open, which has low numbers; not the child's
     poll = select.poll()
     poll.register(0, select.POLLHUP)
     wait_ms: float | None = None
@@ -129,6 +132,7 @@ def _run_and_watch(work: Callable[[], object]) -> NoReturn:
 
 
 def _give_up(exc: BaseException) -> NoReturn:
+    """Print the reason as a line on stderr, and end this process with `FAILED`."""
     reason = str(exc)
     if isinstance(exc, OSError) and exc.strerror:
         reason = f"{exc.filename}: {exc.strerror}" if exc.filename else exc.strerror

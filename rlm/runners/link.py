@@ -1,7 +1,7 @@
 """Share the worker's end of the channel among its threads: their calls to the host, and the host's commands.
 
-Of the threads that wait, one reads and delivers messages to all. The main thread runs the cells, and a signal
-interrupts it when their time is up, but not while `is_shielded`: it moves bytes, and half a message would be lost.
+Of the waiting threads, one reads, and delivers messages to all. The main thread runs the cells. A signal interrupts it
+when the time of a cell is up, but not while `is_shielded`: half of the message that it then moves would be lost.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from rlm.runners.channel import MOST_HEAD_BYTES, MOST_MESSAGE_BYTES, UNBOUNDED, 
 
 _MOST_CALLS = 32  # the most calls at once; more wait here. The host ends a worker that has many more
 _COMMAND = 0  # the number under which the main thread waits for a command; calls have numbers from 1
-_WAKE_SECONDS = 0.5  # the longest wait for another thread before the link looks again
+_WAKE_SECONDS = 0.5  # the longest sleep before a thread checks whether it must read itself
 
 
 class _Waiter:
-    """A thread that waits, and the message for it, once that has arrived."""
+    """A waiting thread, and the message for it once that has arrived."""
 
     def __init__(self) -> None:
         self.message: Message | None = None
@@ -41,24 +41,26 @@ class _Waiter:
 class WorkerLink(Channel):
     """The worker's end of a channel. It passes each answer to the thread that asked. Safe for use by many threads."""
 
-    _head_bytes = _message_bytes = UNBOUNDED  # the worker trusts the host
-    _sent_head_bytes, _sent_message_bytes = MOST_HEAD_BYTES, MOST_MESSAGE_BYTES
+    _most_head_bytes = _most_message_bytes = UNBOUNDED  # the worker trusts the host
+    _most_sent_head_bytes = MOST_HEAD_BYTES
+    _most_sent_message_bytes = MOST_MESSAGE_BYTES
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
         super().__init__(read_fd, write_fd)
         self.is_shielded = False  # whether the main thread must not be interrupted now
+        self.is_interrupt_wanted = False  # whether the host wants the running cell to end
         self._main = threading.get_ident()
         self._numbers = itertools.count(1)  # of calls
-        self._waiting: dict[int, _Waiter] = {}  # by the number of its call, or `_COMMAND`
+        self._waiting: dict[int, _Waiter] = {}  # by the number of the thread's call, or `_COMMAND`
         self._commands: deque[Message] = deque()  # that have arrived and wait for `next_command`
         self._reading = threading.Lock()  # held by the thread that reads for all
         self._call_slots = threading.BoundedSemaphore(_MOST_CALLS)
-        self.is_interrupt_wanted = False  # whether the host wants the running cell to end
 
     def call(self, head: dict[str, Any], body: list[bytes]) -> Message:
-        """The host's answer to a request. Waits for it."""
+        """Send a request, wait for the host's answer, and return it."""
         with self._call_slots:
-            number, waiter = next(self._numbers), _Waiter()
+            number = next(self._numbers)
+            waiter = _Waiter()
             try:
                 self._set_shielded(True)
                 self._waiting[number] = waiter
@@ -71,7 +73,7 @@ class WorkerLink(Channel):
                 self._set_shielded(False)
 
     def next_command(self) -> Message:
-        """The next command of the host. Waits for it. For the main thread, between cells."""
+        """Wait for the next command of the host, and return it. Only the main thread calls this, between cells."""
         self._set_shielded(True)
         waiter = _Waiter()
         self._waiting[_COMMAND] = waiter
@@ -84,8 +86,8 @@ class WorkerLink(Channel):
             self._set_shielded(False)
 
     def poll_interrupt(self) -> bool:
-        """Deliver the messages that have arrived, and return whether the host wants the running cell to end. Does not
-        wait. For the main thread, also in a signal handler."""
+        """Deliver the messages that have arrived, and return whether the host wants the running cell to end. Never
+        waits. Only the main thread calls this, also in a signal handler."""
         was_shielded = self.is_shielded
         if self._reading.acquire(blocking=False):
             try:
@@ -100,7 +102,7 @@ class WorkerLink(Channel):
 
     def wait(self, fd: int, events: int, deadline: float | None) -> bool:
         """Wait as `Channel.wait` does. The main thread may be interrupted while it waits for a message, but not while
-        it waits to send the rest of one, since half a message cannot be taken back."""
+        it waits to send the rest of a message, since half of it cannot be taken back."""
         if threading.get_ident() != self._main or events != select.POLLIN:
             return super().wait(fd, events, deadline)
         self._set_shielded(False)
@@ -115,7 +117,7 @@ class WorkerLink(Channel):
             self.is_shielded = shielded
 
     def _read_or_sleep(self, waiter: _Waiter) -> None:
-        """Read and deliver messages until `waiter` has one. If another thread reads, sleep once instead."""
+        """Read and deliver messages until `waiter` has its own. If another thread reads, sleep once instead."""
         if not self._reading.acquire(blocking=False):
             self._set_shielded(False)
             try:

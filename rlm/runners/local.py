@@ -82,7 +82,7 @@ class LocalRunner:
             "SHOW_VARS": self.show_vars, **subcalls.functions, **(names or {}), **self._answers.functions,
         }  # fmt: skip
         self._namespace |= lazy_names | self._reserved
-        self._given_names = frozenset(self._namespace)  # which are not variables of cells
+        self._initial_names = frozenset(self._namespace)  # the names before the first cell, which are not its variables
 
     def run(self, code: str) -> CellResult:
         """Run one cell. Assignments before an exception are kept; reserved names are restored."""
@@ -91,7 +91,8 @@ class LocalRunner:
         waited = self._subcalls.waited
         clock = CellClock(self._cell_timeout, self._subcalls.seconds_left, waited, waited.seconds)
         limit = self._output_limit
-        out, err = cell_thread.Buffer(limit), cell_thread.Buffer(limit // 4)  # a traceback is short, its end counts
+        out = cell_thread.Buffer(limit)
+        err = cell_thread.Buffer(limit // 4)  # a traceback is short, and its end counts
         cell = _RunningCell(f"{self._file_prefix}{len(self._sources) + 1}>", code, out, err)
         self._sources.append(cell.file)
         self._out = cell.out
@@ -132,31 +133,32 @@ class LocalRunner:
 
     def works(self) -> bool:
         """Whether a small test cell still prints what it should. Runs it on the calling thread in a fresh namespace."""
-        code, limit = "probe = [len(str(12))]\nprint(probe)\nprobe", self._output_limit
-        cell = _RunningCell(f"{self._file_prefix}0>", code, cell_thread.Buffer(limit), cell_thread.Buffer(limit))
-        names = {name: self._namespace[name] for name in self._given_names if name in self._namespace}
-        out, self._out = self._out, cell.out
+        code = "probe = [len(str(12))]\nprint(probe)\nprobe"
+        out = cell_thread.Buffer(self._output_limit)
+        cell = _RunningCell(f"{self._file_prefix}0>", code, out, err=out)
+        names = {name: self._namespace[name] for name in self._initial_names if name in self._namespace}
+        before, self._out = self._out, out
         try:
             self._run_code(cell, names)
         except BaseException:
             return False
         finally:
-            self._out = out
+            self._out = before
             linecache.cache.pop(cell.file, None)
-        return cell.out.text() == "[2]\n[2]\n"
+        return out.text() == "[2]\n[2]\n"
 
     def _variables(self) -> dict[str, Any]:
         return {
             name: value
             for name, value in list(self._namespace.items())
             if isinstance(name, str)  # globals() takes other keys too
-            and name not in self._given_names
+            and name not in self._initial_names
             and not name.startswith("_")
             and not isinstance(value, ModuleType)
         }
 
     def _run_and_collect(self, cell: _RunningCell, clock: CellClock) -> None:
-        """Run the code, then collect its variables and answer. For the cell's thread."""
+        """Run the code, then collect its variables and answer. Runs on the cell's thread."""
         with cell_thread.capture_thread(cell.out, cell.err):
             try:
                 try:
@@ -171,7 +173,7 @@ class LocalRunner:
                 seconds = clock.allowed_seconds()
                 cell.err.write(f"CellTimeout: stopped after {seconds:g} s; variables set before that are kept.\n")
             except SystemExit as exc:
-                cell.err.write(f"SystemExit({exc.code!r}): a cell cannot end the session; answer by FINAL(value).\n")
+                cell.err.write(f"SystemExit({exc.code!r}): a cell cannot end the session; answer with FINAL(value).\n")
             except BaseException as exc:
                 cell.err.write(cell_traceback(exc, self._file_prefix))
             try:
@@ -207,7 +209,8 @@ class LocalRunner:
         if value is not None:
             # At least half the limit: the end of the output stays as it is when the whole is shortened.
             room = max(self._output_limit - cell.out.total, self._output_limit // 2)
-            cell.out.write(_format_value(value, room - 1) + "\n")
+            has_text = isinstance(value, Iterator) and type(value).__str__ is not object.__str__  # as hits of `grep`
+            cell.out.write((shorten(str(value), room - 1) if has_text else bounded_repr(value, room - 1)) + "\n")
 
     def _print(self, *values: object, file: Any = None, **options: Any) -> None:
         """`print` for cells: output of threads that a cell starts goes to the cell too. Obeys `redirect_stdout`."""
@@ -229,7 +232,8 @@ class LocalRunner:
         return notes
 
     def _note_on_rebound(self, name: str, current: object) -> str:
-        """The note for a cell that bound the reserved `name` to `current`. Moves a value for `answer` to its slot."""
+        """The note for a cell that bound the reserved `name` to `current`, or deleted it (`_MISSING`); empty if none is
+        needed. A value for `answer` goes into its slot."""
         if name == "context":
             return _note_on_rebound_context(self._reserved[name])
         if name != "answer":
@@ -257,13 +261,6 @@ class _RunningCell:
     claims: tuple[Claim, ...] = ()
 
 
-def _format_value(value: object, limit: int) -> str:
-    """The value of a last expression as text: its repr, or the str of an iterator that defines one, as hits do."""
-    if isinstance(value, Iterator) and type(value).__str__ is not object.__str__:
-        return shorten(str(value), limit)
-    return bounded_repr(value, limit)
-
-
 def _safe_repr(value: object) -> str:
     """The repr of a variable, or a note that its repr raised, which is not an error of the cell."""
     try:
@@ -286,7 +283,7 @@ def _note_on_rebound_context(context: object) -> str:
 
 
 def _refuse(name: str, *args: object, **options: object) -> NoReturn:
-    raise RuntimeError(f"{name}() waits for a person, and there is none: continue without it")
+    raise RuntimeError(f"{name}() waits for a person, and nobody is there: continue without it")
 
 
 def cell_traceback(exc: BaseException, file_prefix: str) -> str:
@@ -294,7 +291,8 @@ def cell_traceback(exc: BaseException, file_prefix: str) -> str:
     trace = traceback.TracebackException.from_exception(exc)
     chain = [trace]
     for part in chain:  # the loop extends it: recursion would fail for a chain longer than the stack is deep
-        part.stack = traceback.StackSummary.from_list([f for f in part.stack if f.filename.startswith(file_prefix)])
+        frames = [frame for frame in part.stack if frame.filename.startswith(file_prefix)]
+        part.stack = traceback.StackSummary.from_list(frames)
         chain += [linked for linked in (part.__cause__, part.__context__, *(part.exceptions or ())) if linked]
     for part in chain:
         # A cause without a frame of a cell comes from inside a library, and adds nothing to the message.

@@ -1,4 +1,4 @@
-"""The process of a worker as its host sees it: its channel, its first message, and its end."""
+"""Start the process of a worker with pipes as its channel, receive its first message, and end it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from rlm.errors import ChannelAbuse, RunnerUnavailable
 from rlm.runners.channel import Channel, ChannelClosed
 
-START_SECONDS = 120.0  # a start takes half a second, three in the runner `wasm`, and longer on a busy machine
+START_SECONDS = 120.0  # the limit of a start, which takes half a second, or three in `wasm`, on an idle machine
 _END_SECONDS = 20.0  # the time that a process gets to end before it is killed
 
 
@@ -22,16 +22,15 @@ class Worker(Protocol):
 
     @property
     def complaint(self) -> str:
-        """Why the worker ended, as it printed or raised it; empty if it said nothing."""
-        ...
+        """What the worker, or its provider, printed or raised about its end; empty if nothing."""
 
-    def end(self, *, gone: bool = False) -> str:
-        """End the worker. Returns how it ended, in few words. `gone`: its channel has closed by itself. Idempotent."""
-        ...
+    def end(self, *, hung_up: bool = False) -> str:
+        """End the worker. Returns how it ended, in a few words. `hung_up`: it has closed the channel. Idempotent."""
 
 
 def receive_hello(worker: Worker, name: str = "") -> Mapping[str, Any]:
-    """The fields of a worker's first message. Raises RunnerUnavailable with its complaint and the runner's `name`."""
+    """The fields of a worker's first message. If none comes, ends the worker and raises RunnerUnavailable with its
+    complaint, after the runner's `name` if there is one."""
     message = None
     try:
         message = worker.channel.receive(START_SECONDS)
@@ -42,7 +41,7 @@ def receive_hello(worker: Worker, name: str = "") -> Mapping[str, Any]:
         raise
     if message and message.head.get("op") == "hello":
         return message.head
-    how_ended = worker.end(gone=True)
+    how_ended = worker.end(hung_up=True)
     reason = f"the worker did not start: {worker.complaint or how_ended}"
     raise RunnerUnavailable(f"runner {name!r}: {reason}" if name else reason)
 
@@ -51,27 +50,28 @@ class PipedProcess:
     """A process whose standard input and output are the channel to its worker."""
 
     def __init__(self, command: Sequence[str], **options: Any) -> None:
-        """`options`: of `Popen`. Raises OSError."""
+        """`options`: keywords of `Popen`. Raises OSError if the command cannot start."""
         pipe = subprocess.PIPE
         self._popen = popen = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, **options)
         assert popen.stdin
         assert popen.stdout
-        read_fd, write_fd = os.dup(popen.stdout.fileno()), os.dup(popen.stdin.fileno())
+        read_fd = os.dup(popen.stdout.fileno())
+        write_fd = os.dup(popen.stdin.fileno())
         popen.stdout.close()
         popen.stdin.close()
         popen.stdin = popen.stdout = None
         self._how_ended = ""
         self.channel = Channel(read_fd, write_fd)
-        self.complaint = ""  # known once it has ended
+        self.complaint = ""  # known once the process has ended
 
-    def end(self, *, gone: bool = False) -> str:
-        """End the process. Returns how it ended, in few words. `gone`: its channel has closed by itself. Idempotent."""
+    def end(self, *, hung_up: bool = False) -> str:
+        """End the process. Returns how it ended, in a few words. `hung_up`: it has closed the channel. Idempotent."""
         if not self._how_ended:
             self.channel.close()
-            if gone:
+            if hung_up:
                 with suppress(subprocess.TimeoutExpired):
                     self._popen.wait(1.0)  # its channel has closed, so it ends soon
-            by_itself = gone and self._popen.returncode is not None
+            by_itself = hung_up and self._popen.returncode is not None
             if not by_itself:
                 self.kill()
             try:
@@ -89,7 +89,7 @@ class PipedProcess:
 
     def describe_exit(self) -> str:
         """How the process ended by itself, in a few words."""
-        # After the certain facts: a cell may have written it.
+        # The complaint comes last, after what is certain: a cell may have written it.
         return f"exit status {self._popen.returncode}{self.complaint and f': {self.complaint}'}"
 
 

@@ -17,26 +17,28 @@ if TYPE_CHECKING:
 
 RUNNERS = ("confined", "subprocess", "wasm", "local", "docker")
 """The runners that need no more than their name; `sandbox` needs `make` in its options."""
-# `confined` takes the options of both runners that it may become: these are refused by the other one.
-_ONLY_SUBPROCESS, _ONLY_WASM = ("limits", "ways"), ("pyodide", "memory_bytes")
+# `confined` accepts the options of both its runners, and drops those that the runner it becomes does not have.
+_ONLY_SUBPROCESS = ("limits", "mechanisms")
+_ONLY_WASM = ("pyodide", "memory_bytes")
 
 
 def check_runner(name: str, options: Mapping[str, Any] | None = None) -> None:
-    """Raise RunnerUnavailable unless the runner `name` works on this system. `options`: the runner's own options."""
+    """Raise RunnerUnavailable if `name` is no runner or cannot work on this system. `options`: its own."""
     own = options or {}
-    if name == "sandbox":
-        if not callable(own.get("make")):
-            raise RunnerUnavailable("runner 'sandbox' needs runner_options={'make': callable}; see docs/runners.md")
-    elif name not in RUNNERS:
-        raise RunnerUnavailable(f"no runner {name!r}: choose from {', '.join(map(repr, RUNNERS))}")
-    elif name == "wasm":
-        if missing := what_is_missing(own.get("pyodide")):
-            raise RunnerUnavailable(f"runner 'wasm': {missing}")
-    elif name == "confined" and not _is_linux():
-        if missing := what_is_missing(own.get("pyodide")):
-            raise _needs_linux(f"--runner wasm is not available either: there is {missing}")
-    elif name == "subprocess" and not _is_linux():
-        raise _needs_linux("use --runner wasm")
+    match name:
+        case "sandbox":
+            if not callable(own.get("make")):
+                raise RunnerUnavailable("runner 'sandbox' needs runner_options={'make': callable}; see docs/runners.md")
+        case "wasm":
+            if missing := what_is_missing(own.get("pyodide")):
+                raise RunnerUnavailable(f"runner 'wasm': {missing}")
+        case "confined" if not _is_linux():
+            if missing := what_is_missing(own.get("pyodide")):
+                raise _needs_linux(f"--runner wasm is not available either: there is {missing}")
+        case "subprocess" if not _is_linux():
+            raise _needs_linux("use --runner wasm")
+        case _ if name not in RUNNERS:
+            raise RunnerUnavailable(f"no runner {name!r}: choose from {', '.join(map(repr, RUNNERS))}")
 
 
 def _needs_linux(hint: str) -> RunnerUnavailable:
@@ -89,6 +91,6 @@ def make_runner(
     from rlm.runners.wasm import WasmRunner
 
     if name == "confined":
-        log(INFO, "no way to confine a process works here; code runs in WebAssembly")
+        log(INFO, "nothing can confine a process here; code runs in WebAssembly")
         options = {key: value for key, value in options.items() if key not in _ONLY_SUBPROCESS}
     return WasmRunner(context, subcalls, **shared, **options)

@@ -1,6 +1,6 @@
 """Start a worker in a sandbox whose standard streams are text, and carry its channel as lines.
 
-The arguments are the plan of the launcher, and perhaps a folder to make, to which cells may write.
+The arguments are the plan of the launcher and, optionally, a folder to create, to which cells may write.
 
 A line is a mark, base64 of at most 3,000 bytes, and a newline. The mark is `<` towards the worker and `>` from it, so
 that an echo of the input or a shell's greeting is not taken for a message. A line is shorter than 4,096 bytes, so a
@@ -21,7 +21,7 @@ from rlm.runners.confine import system
 
 TO_WORKER, FROM_WORKER = "<", ">"
 CHUNK_BYTES = 3000
-_MOST_LINE_CHARACTERS = 64 * CHUNK_BYTES
+_MOST_LINE_CHARACTERS = 64 * CHUNK_BYTES  # ours are shorter; the rest is for a shell's or Python's lines
 
 
 class LineDecoder:
@@ -33,7 +33,7 @@ class LineDecoder:
         self.unmarked = ""  # the last line without the mark: if no worker starts, an error of the shell or of Python
 
     def decode(self, text: str) -> Iterator[bytes]:
-        """The bytes of the lines that `text` completes. Raises ValueError for a line that is too long or not base64."""
+        """Yield the bytes of each line that `text` completes. Raises ValueError for a line too long or not base64."""
         *lines, self._rest = (self._rest + text).split("\n")
         if len(self._rest) > _MOST_LINE_CHARACTERS:
             raise ValueError(f"the sandbox sent a line of more than {_MOST_LINE_CHARACTERS:,} characters")
@@ -48,7 +48,7 @@ class LineDecoder:
 
 
 def encode_lines(mark: str, data: bytes) -> Iterator[str]:
-    """The lines, each of `mark` and base64, that carry `data`."""
+    """Yield the lines of `mark` and base64 that carry `data`."""
     for offset in range(0, len(data), CHUNK_BYTES):
         yield f"{mark}{base64.b64encode(data[offset : offset + CHUNK_BYTES]).decode()}\n"
 
@@ -69,6 +69,7 @@ def main() -> None:
 
 
 def _carry_in(child: subprocess.Popen[bytes]) -> None:
+    """Carry lines from stdin to the launcher until either ends."""
     assert child.stdin
     decoder = LineDecoder(TO_WORKER)
     try:

@@ -37,7 +37,7 @@ class SharedOptions(TypedDict, total=False):
 
     cell_timeout: float | None  # seconds of a cell's own time; None for no limit
     output_limit: int  # characters of the output of a cell
-    names: Mapping[str, object] | None  # more names: functions of this process, lazy texts, and plain data (copied)
+    names: Mapping[str, object] | None  # more names: functions of this process, lazy texts, plain data (copied)
 
 
 class RemoteRunner(ABC):
@@ -84,13 +84,13 @@ class RemoteRunner(ABC):
         if self._is_closed:
             return AFTER_CLOSE
         if self._worker is None:
-            self._start_worker()  # not in the time of the cell
+            self._start_worker()  # before the time of the cell begins
         waited = self._subcalls.waited
         clock = CellClock(self._cell_timeout, self._subcalls.seconds_left, waited, waited.seconds)
         try:
             result = self._run_cell(code, clock)
         except ChannelClosed:
-            result = self._report_loss("WorkerDied", f"the process that ran the cell ended ({self._end(gone=True)})")
+            result = self._report_loss("WorkerDied", f"the process that ran the cell ended ({self._end(hung_up=True)})")
         except BaseException as exc:
             if not (isinstance(exc, KeyboardInterrupt) and self._interrupt()):
                 loss = self._report_loss(type(exc).__name__, "the previous cell and its process were ended")
@@ -160,7 +160,7 @@ class RemoteRunner(ABC):
             worker.channel.send(start, [*self._packed.values()], seconds=START_SECONDS)
             if self._await_start(worker.channel, deadline):
                 return
-        how_ended = self._end(gone=True)
+        how_ended = self._end(hung_up=True)
         raise RunnerUnavailable(f"runner {self.name!r}: the worker did not start: {worker.complaint or how_ended}")
 
     def _await_start(self, channel: Channel, deadline: float) -> bool:
@@ -176,7 +176,7 @@ class RemoteRunner(ABC):
         return False
 
     def _interrupt(self) -> bool:
-        """Interrupt the running cell for a Ctrl-C and keep its variables; False if it goes on for `_GRACE_SECONDS`."""
+        """Interrupt the running cell for a Ctrl-C. Returns whether it ended in time, with its variables kept."""
         if self._worker is None:
             return False  # it was being ended already
         deadline = time.monotonic() + _GRACE_SECONDS
@@ -194,19 +194,19 @@ class RemoteRunner(ABC):
         self._subcalls.drain()
         return message is not None
 
-    def _end(self, *, gone: bool = False) -> str:
-        """End the worker. Returns how it ended, in a few words. `gone`: its channel has closed by itself."""
+    def _end(self, *, hung_up: bool = False) -> str:
+        """End the worker. Returns how it ended, in a few words. `hung_up`: it has closed the channel."""
         worker, self._worker = self._worker, None
         self._subcalls.abandon()
-        return worker.end(gone=gone) if worker else "ended"
+        return worker.end(hung_up=hung_up) if worker else "ended"
 
-    def _report_loss(self, kind: str, why: str) -> CellResult:
-        """The result of a cell whose worker is lost, with the names of the variables that are lost with it."""
-        log(INFO, "%s; a new worker takes its place, without the variables", kind)  # and nothing of the cell
+    def _report_loss(self, error: str, why: str) -> CellResult:
+        """The result of a cell whose worker is lost, with the names of its variables. `error`: the name of the loss."""
+        log(INFO, "%s; a new worker takes its place, without the variables", error)  # and nothing of the cell
         names = ", ".join(name for name in self._variables if name != "context")
         lost = f"The variables are lost: {shorten(names, 1_000)}." if names else "There were no variables to lose."
         self._variables = {"context": self._context_repr}
-        stderr = f"{kind}: {why}. {lost} `context` and the functions are available again in a new process.\n"
+        stderr = f"{error}: {why}. {lost} `context` and the functions are available again in a new process.\n"
         return CellResult(stderr=stderr, variables=self._variables, raised=True)
 
     def _send(self, head: dict[str, Any]) -> None:
@@ -214,7 +214,7 @@ class RemoteRunner(ABC):
         self._worker.channel.send(head, seconds=SEND_SECONDS)
 
     def _await_reply(self, seconds_left: Callable[[], float]) -> Message | None:
-        """Answer the worker's requests until the result of the last cell comes; None when its time is up."""
+        """Answer the worker's requests until the result of the last cell comes; None if the time is up before."""
         assert self._worker is not None
         channel = self._worker.channel
         while (seconds := seconds_left()) > 0:
@@ -232,13 +232,13 @@ class RemoteRunner(ABC):
         return None
 
     def _read_result(self, message: Message) -> CellResult:
-        """The result of a cell as the worker reports it, shortened to our limits. Raises ChannelAbuse."""
+        """The result of a cell as the worker reports it, cut to the limits of this runner. Raises ChannelAbuse."""
         head, body = message
         match decode_from_worker(head.get("result"), split_texts(head.get("texts"), body)):
             case [str(out), str(err), (None | str()) as answer, bool(raised), dict(shown), cited]:
                 pass
             case _:
-                raise ChannelAbuse("the worker sent a malformed result, expected its six fields")
+                raise ChannelAbuse("the worker sent a result that is not a list of six fields of the right types")
         try:
             claims = check_claims(cited)
         except ValueError as exc:

@@ -18,7 +18,7 @@ from rlm.runners.values import encode_for_host, unpack_from_host
 
 
 def call_host(link: WorkerLink, head: dict[str, Any], body: list[bytes]) -> Message:
-    """The host's answer to a request. Raises the error that the request met there."""
+    """The host's answer to a request. Raises the error that the request caused there (see `_make_error`)."""
     answer = link.call(head, body)
     if "error" in answer.head:
         raise _make_error(*answer.head["error"])
@@ -26,13 +26,13 @@ def call_host(link: WorkerLink, head: dict[str, Any], body: list[bytes]) -> Mess
 
 
 def _make_error(name: str, text: str) -> Exception:
-    """The error of a call on the host: LLMError, or a builtin of that name, else a RuntimeError."""
+    """The error that a call raised on the host: LLMError, the builtin exception `name`, or else a RuntimeError."""
     if name == "LLMError":
         return LLMError(text)
-    kind = getattr(builtins, name, None)
-    if isinstance(kind, type) and issubclass(kind, Exception):
+    error_type = getattr(builtins, name, None)
+    if isinstance(error_type, type) and issubclass(error_type, Exception):
         with suppress(TypeError):  # its constructor takes more than a message
-            return kind(text)
+            return error_type(text)
     return RuntimeError(f"{name}: {text}")
 
 
@@ -47,27 +47,23 @@ class RemoteCalls:
         self.functions: dict[str, Callable[..., Any]] = {}  # the host names them at the start
 
     def make_function(self, name: str, doc: str) -> Callable[..., Any]:
-        """A function that calls the host's function of this name."""
+        """A function that calls the host's function of this name, and returns its result or raises its error."""
 
         def remote(*args: Any, **options: Any) -> Any:
-            return self.call(name, *args, **options)
+            texts: list[bytes] = []
+            arguments = encode_for_host([list(args), options], texts, known=self.known)
+            head = {"op": "call", "name": name, "given": arguments, "texts": [len(text) for text in texts]}
+            call_lock = threading.Lock()
+            with call_lock, self.waited.running(call_lock):
+                answer = call_host(self._link, head, texts)
+            value = unpack_from_host(answer.body)
+            for offset, error in answer.head.get("errors", []):  # of a batch that returns its exceptions
+                value[offset] = _make_error(*error)
+            return value
 
         remote.__name__ = remote.__qualname__ = name
         remote.__doc__ = doc
         return remote
-
-    def call(self, name: str, *args: Any, **options: Any) -> Any:
-        """The result of the host's function of this name. Raises its error."""
-        texts: list[bytes] = []
-        argument = encode_for_host([list(args), options], texts, known=self.known)
-        sizes = [len(text) for text in texts]
-        call_lock = threading.Lock()
-        with call_lock, self.waited.running(call_lock):
-            answer = call_host(self._link, {"op": "call", "name": name, "given": argument, "texts": sizes}, texts)
-        value = unpack_from_host(answer.body)
-        for offset, error in answer.head.get("errors", []):
-            value[offset] = _make_error(*error)
-        return value
 
     def set_budget(self, seconds: float | None) -> None:
         """Set the seconds that the budget of the run leaves from now on; None for no limit."""

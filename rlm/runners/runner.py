@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from rlm.calls.records import SubCall
     from rlm.runners.claims import Claim
 
-DEFAULT_RUNNER = "confined"  # the default runner: `subprocess`, or `wasm` on a machine that cannot confine it
+DEFAULT_RUNNER = "confined"  # `subprocess`, or `wasm` on a machine that cannot confine a process
 
 
 class NothingConfines(RunnerUnavailable):
-    """None of the ways to confine a process works on this machine."""
+    """No mechanism that confines a process works on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class CellResult:
 
     stdout: str = ""  # printed text and the repr of the last expression, shortened
     stderr: str = ""  # tracebacks and warnings; empty when all went well
-    variables: Mapping[str, str] = field(default_factory=dict)  # after the cell: name -> repr of about 200 characters
+    variables: Mapping[str, str] = field(default_factory=dict)  # name -> repr after the cell, about 200 characters
     calls: tuple[SubCall, ...] = ()  # sub-calls, in the order in which they were made
     final_answer: str | None = None  # None if the cell gave no answer
     execution_seconds: float = 0.0  # wall clock, sub-calls included
@@ -41,8 +41,8 @@ class Runner(Protocol):
     """One namespace in which code blocks run, one after another."""
 
     def run(self, code: str) -> CellResult:
-        """Run one block. Exceptions of its code are text in the result; only a Ctrl-C of the user is raised."""
-        ...
+        """Run one block. An exception of its code is text in the result. Raises KeyboardInterrupt for a Ctrl-C of the
+        user, and ChannelAbuse or RunnerUnavailable if the worker broke the protocol, or a new one cannot start."""
 
     def close(self) -> None:
-        """End running code and free the namespace."""
+        """End the code that is running, and free the namespace."""

@@ -23,27 +23,21 @@ from rlm.runners.piped_process import receive_hello
 from rlm.runners.relay import FROM_WORKER, TO_WORKER, LineDecoder, encode_lines
 from rlm.runners.remote import RemoteRunner, SharedOptions
 
-_CHUNK_BYTES = 1 << 16
-
 
 class Sandbox(Protocol):
-    """A fresh sandbox of a provider, in which one command runs. An exception in a method ends the command."""
+    """A fresh sandbox of a provider, in which one command runs. After an exception in a method it is ended."""
 
     def start(self, command: str) -> None:
         """Start a shell command whose standard input stays open."""
-        ...
 
     def listen(self, receive: Callable[[str], object]) -> None:
         """Call `receive` with the output of the command, in order and cut anywhere, until the command ends."""
-        ...
 
     def write(self, text: str) -> None:
         """Send text to the standard input of the command."""
-        ...
 
     def end(self) -> None:
         """End the command and the sandbox, so that it costs nothing more."""
-        ...
 
 
 class SandboxRunner(RemoteRunner):
@@ -55,7 +49,7 @@ class SandboxRunner(RemoteRunner):
         self, context: object, subcalls: SubCalls, *, make: Callable[[], Sandbox], python: str = "python3",
         limits: Limits | None = None, scratch: str | None = None, **shared: Unpack[SharedOptions],
     ) -> None:  # fmt: skip
-        """`make`: creates a sandbox, and another one after the first was lost. `python`: the interpreter inside.
+        """`make`: creates a sandbox; called again after each that is lost. `python`: the interpreter inside.
         `scratch`: a folder that cells may write to. Raises RunnerUnavailable, with the sandbox's error or output."""
         self._make = make
         words = [*shlex.split(python), "-I", "-m", "rlm.runners.relay", make_container_plan(limits or Limits())]
@@ -87,7 +81,7 @@ class SandboxWorker:
         self._decoder = LineDecoder(FROM_WORKER)
         self._failure = ""
         self._ended = False
-        for carry in (self._outwards, lambda: sandbox.listen(self._receive)):
+        for carry in (self._carry_out, lambda: sandbox.listen(self._receive)):
             threading.Thread(target=self._carry, args=(carry,), name="rlm-sandbox", daemon=True).start()
 
     @property
@@ -96,14 +90,14 @@ class SandboxWorker:
         printed = self._decoder.unmarked
         return "; ".join(filter(None, [self._failure, printed and f"the sandbox printed: {printed}"]))
 
-    def end(self, *, gone: bool = False) -> str:
-        """End the sandbox. Idempotent."""
+    def end(self, *, hung_up: bool = False) -> str:
+        """End the sandbox. Returns its complaint if it closed the channel and has one, else "ended". Idempotent."""
         if not self._ended:
             self._ended = True
             self.channel.close()
             self._hang_up()
             _end(self._sandbox)
-        return self.complaint if gone and self.complaint else "ended"
+        return self.complaint if hung_up and self.complaint else "ended"
 
     def _carry(self, work: Callable[[], None]) -> None:
         try:
@@ -113,9 +107,9 @@ class SandboxWorker:
                 self._failure = f"{type(exc).__name__}: {exc}"[:500]
         self._hang_up()
 
-    def _outwards(self) -> None:
+    def _carry_out(self) -> None:
         """Carry bytes from the channel to the sandbox, until the channel closes."""
-        while data := self._theirs.recv(_CHUNK_BYTES):
+        while data := self._theirs.recv(1 << 16):
             self._sandbox.write("".join(encode_lines(TO_WORKER, data)))
 
     def _receive(self, text: str) -> None:
@@ -129,7 +123,7 @@ class SandboxWorker:
 
 
 def _end(sandbox: Sandbox | None) -> None:
-    """End a sandbox, if there is one. A failure is only a warning, since the run has its answer."""
+    """End a sandbox, if there is one. A failure is only logged, since the cells no longer need it."""
     try:
         if sandbox is not None:
             sandbox.end()

@@ -45,7 +45,7 @@ def parse(code: str, filename: str = "<cell>") -> ast.Module:
 
 
 def statements_of(code: str) -> list[ast.stmt] | None:
-    """The statements of `code`, none for comments only; None if it is not complete, well-formed source."""
+    """The statements of `code`, [] for comments only; None if it is not complete, well-formed source."""
     try:
         return parse(code).body
     except SyntaxError:
@@ -58,7 +58,7 @@ def compiles(code: str) -> bool:
 
 
 def does_something(code: str) -> bool:
-    """Whether code compiles and does more than give an answer, which comes last; a bare name or prose does not."""
+    """Whether code compiles and does more than give an answer at its end. False for a bare name and for prose."""
     body = statements_of(code) or []
     if len(body) > 1:
         while body and _is_final(body[-1]):
@@ -116,7 +116,7 @@ def call_of(inside: str) -> ast.Call | None:
 
 
 def loaded_names(call: ast.Call) -> set[str]:
-    """Names that the arguments of a call read and do not bind themselves."""
+    """The names that the arguments of a call read, without those that the arguments bind."""
     names = [node for value in (*call.args, *call.keywords) for node in ast.walk(value) if isinstance(node, ast.Name)]
     return {node.id for node in names} - {node.id for node in names if isinstance(node.ctx, ast.Store)}
 

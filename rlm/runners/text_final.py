@@ -49,7 +49,7 @@ class TextFinal:
 
     @property
     def variable(self) -> str:
-        """The variable whose name is the whole answer; empty if it is no name."""
+        """The name of a variable, if the whole answer is one; else empty."""
         is_bare = self.is_name or (self.call and self.call.args and isinstance(self.call.args[0], ast.Name))
         return self.text if is_bare and self.text.isidentifier() and not self.text.startswith("__") else ""
 
@@ -83,7 +83,7 @@ def find_finals(text: str, hidden: str) -> Iterator[TextFinal]:
 
 
 def _end_of_python(text: str, start: int) -> _End | None:
-    """The first parenthesis up to which the text from `start` is valid arguments of a Python call; None if none is."""
+    """The first parenthesis that ends arguments of a Python call from `start` on; None if no parenthesis does."""
     if not _LITERAL.match(text, start):
         return None
     ends = (match.start() for match in islice(_CLOSING.finditer(text, start), _MOST_ENDS))
@@ -108,7 +108,7 @@ def _end_of_words(hidden: str, masked: str, start: int) -> _End | None:
 
 
 def _closing_parenthesis(text: str, start: int) -> int | None:
-    """The offset of the parenthesis that closes the one before `start`; None if none does."""
+    """The offset of the parenthesis that closes the parenthesis before `start`; None if it stays open."""
     depth = 1
     for match in _PARENTHESIS.finditer(text, start):
         depth += 1 if match[0] in "(（" else -1

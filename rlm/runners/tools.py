@@ -44,7 +44,7 @@ def _describe_tool(name: str, tool: object, description: str) -> str:
             signature = str(inspect.signature(tool))
         except (TypeError, ValueError):
             signature = "(...)"
-        about = description or (inspect.getdoc(tool) or "").split("\n\n")[0]
-        return f"`{name}{signature}`: {' '.join(about.split())}".rstrip(": ")
-    kind = describe(tool).sentence if is_lazy(tool) else f"a {type(tool).__name__}"
-    return f"`{name}`, {kind}{f': {description}' if description else ''}"
+        summary = description or (inspect.getdoc(tool) or "").split("\n\n")[0]
+        return f"`{name}{signature}`: {' '.join(summary.split())}".rstrip(": ")
+    described = describe(tool).sentence if is_lazy(tool) else f"a {type(tool).__name__}"
+    return f"`{name}`, {described}{f': {description}' if description else ''}"

@@ -40,8 +40,8 @@ def encode_for_host(value: Any, texts: list[bytes], known: Sequence[object] = ()
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         flat = [part for item in value.items() for part in item]
         return {"dict": [encode_for_host(part, texts, known, depth + 1) for part in flat]}
-    kind = "dict whose keys are not all str" if isinstance(value, dict) else type(value).__name__
-    raise TypeError(f"a {kind} cannot leave the sandbox: pass a str such as context[a:b], numbers, lists or dicts")
+    type_name = "dict whose keys are not all str" if isinstance(value, dict) else type(value).__name__
+    raise TypeError(f"a {type_name} cannot leave the sandbox: pass a str such as context[a:b], numbers, lists or dicts")
 
 
 def decode_from_worker(tree: Any, texts: Iterator[str], known: Sequence[object] = (), depth: int = 0) -> Any:
@@ -66,7 +66,7 @@ def decode_from_worker(tree: Any, texts: Iterator[str], known: Sequence[object] 
 
 
 def split_texts(sizes: Any, body: memoryview) -> Iterator[str]:
-    """The texts of a body, in which they follow each other with these sizes in bytes. Raises ChannelAbuse."""
+    """The texts in `body`, one after another, with these sizes in bytes. Raises ChannelAbuse."""
     if not isinstance(sizes, list) or any(type(size) is not int or size < 0 for size in sizes):
         raise ChannelAbuse(f"the worker sent {str(sizes)[:50]!r} as the lengths of texts, expected a list of numbers")
     if sum(sizes) != len(body):
@@ -79,7 +79,7 @@ def split_texts(sizes: Any, body: memoryview) -> Iterator[str]:
 
 
 def is_plain_data(value: object) -> bool:
-    """Whether the type of a value is one that `pack_for_worker` takes."""
+    """Whether `pack_for_worker` accepts the type of a value; the items may still be of other types."""
     return value is None or type(value) in (str, bytes, bool, int, float, list, tuple, dict, set, frozenset)
 
 
@@ -112,7 +112,7 @@ def take_texts_out(value: Any, texts: list[LazyContext]) -> Any:
 
 
 def put_texts_in(tree: Any, texts: Sequence[object]) -> Any:
-    """The value of which `take_texts_out` made a tree."""
+    """The value that `take_texts_out` turned into `tree`."""
     match tree:
         case "text", number:
             return texts[number]

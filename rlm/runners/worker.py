@@ -1,4 +1,4 @@
-"""Run cells inside the confined process. Their context and functions are on the host, which a link reaches."""
+"""Run cells inside the confined process. Their context and functions stay on the host, which a link reaches."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _POLL_SECONDS = 0.2  # the interval at which a running cell checks whether the h
 
 
 def prepare() -> None:
-    """Prepare modules for confinement: import those that read files, and choose `/tmp` and `poll`."""
+    """Import two modules while files can still be read, and set their defaults to what works when confined."""
     import selectors
     import tempfile
 
-    tempfile.tempdir = "/tmp"
+    tempfile.tempdir = "/tmp"  # else it would try folders that are not there
     selectors.DefaultSelector = selectors.PollSelector  # type: ignore[misc,assignment] # `epoll` is refused
 
 
@@ -71,9 +71,10 @@ def _serve(thread: MainThread, start: dict[str, Any], body: memoryview) -> NoRet
 def _send_result(link: WorkerLink, number: int, result: CellResult, is_broken: bool) -> None:
     """Send the result of cell `number`. `is_broken`: the host should replace this worker."""
     texts: list[bytes] = []
-    variables = {name[:200]: shown for name, shown in list(result.variables.items())[-_MOST_VARIABLES:]}
+    variables = {name[:200]: text for name, text in list(result.variables.items())[-_MOST_VARIABLES:]}
     fields = [result.stdout, result.stderr, result.final_answer, result.raised, variables, result.claims]
-    tree, sizes = encode_for_host(fields, texts), [len(text) for text in texts]
+    tree = encode_for_host(fields, texts)
+    sizes = [len(text) for text in texts]
     link.send({"op": "done", "id": number, "result": tree, "texts": sizes, "broken": is_broken}, texts)
 
 
@@ -105,7 +106,7 @@ def _open_texts(link: WorkerLink, count: int) -> tuple[list[object], Callable[[]
 
 
 def _read_text(link: WorkerLink, number: int, request: bytes) -> memoryview:
-    """The host's answer to a request to one of its texts. Raises ValueError for a request that is too long to send."""
+    """The host's answer to a request to its text `number`. Raises ValueError for a request that is too long to send."""
     if len(request) > MOST_HEAD_BYTES:
         size = f"{len(request):,} bytes, at most {MOST_HEAD_BYTES:,}"
         raise ValueError(f"this search is too long ({size}): search for fewer or shorter patterns")
@@ -119,10 +120,10 @@ class MainThread:
         self.link = link
         self._seconds_left: Callable[[], float] = lambda: 0.0
         self._is_running = False
-        self.interpreter: InterpreterState | None = None  # repaired when a cell's code has ended: the rest needs it
+        self.interpreter: InterpreterState | None = None  # set before the first cell; repaired when a cell's code ends
 
     def run(self, work: Callable[[], None], seconds_left: Callable[[], float]) -> bool:
-        """Run `work`, and interrupt it repeatedly once its time is up (see `CellRunner`). Returns True: it ended."""
+        """Run `work`, and interrupt it repeatedly once its time is up (see `CellRunner`). Always returns True."""
         self._seconds_left = seconds_left
         self._is_running = True
         self.link.is_interrupt_wanted = False  # a request that came too late for the cell before
@@ -150,7 +151,7 @@ class MainThread:
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
     def _on_timer(self, number: int, frame: FrameType | None) -> None:
-        """Interrupt the cell if its time is up or the host asks for it; else set the timer again."""
+        """Interrupt the cell if its time is up or the host asks for it; else, or while shielded, set the timer."""
         if not self._is_running:
             return
         if self.link.is_shielded:

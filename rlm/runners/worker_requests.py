@@ -30,8 +30,8 @@ class WorkerRequests:
     def __init__(
         self, functions: Mapping[str, Callable[..., Any]], servers: Sequence[ReaderServer], known: Sequence[object]
     ) -> None:
-        """`functions`: all that the worker may call. `servers`: of its lazy texts. `known`: values that it may send as
-        their positions in this list."""
+        """`functions`: those that the worker may call. `servers`: one for each lazy text. `known`: values that the
+        worker may send as their positions in this list."""
         self.functions = dict(functions)
         self._servers = servers
         self._known = known
@@ -40,7 +40,7 @@ class WorkerRequests:
         self._failure: BaseException | None = None
 
     def raise_failure(self) -> None:
-        """Raise the exception that ended a request's thread, if any: ChannelAbuse, or one that is no `Exception`."""
+        """Raise the exception that ended a request's thread, if any: ChannelAbuse, or what is not an `Exception`."""
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
@@ -107,7 +107,8 @@ def _is_ready(server: ReaderServer, request: memoryview) -> bool:
 
 def _answer_read(channel: Channel, number: int, server: ReaderServer, request: bytes) -> None:
     try:
-        head, body = dict[str, Any](), server.answer(request)
+        head: dict[str, Any] = {}
+        body = server.answer(request)
     except server.bad_request as exc:
         raise ChannelAbuse(f"the worker sent a bad request: {exc}") from None
     except Exception as exc:
@@ -130,7 +131,7 @@ def _answer_call(channel: Channel, number: int, call: Callable[[], Any]) -> None
 
 
 def _encode_error(exc: Exception) -> list[str]:
-    """The name of an exception, LLMError for its subclasses, and its message."""
+    """The class name of an exception (LLMError for its subclasses), and its message."""
     name = "LLMError" if isinstance(exc, LLMError) else type(exc).__name__
     message = exc.args[0] if type(exc) is KeyError and len(exc.args) == 1 else exc  # the str of a KeyError is a repr
     return [name, str(message)[:_ERROR_CHARACTERS]]

@@ -1,4 +1,4 @@
-"""Restrict this process to lists of files, with Landlock (Linux 5.13). Only devices stay writable.
+"""Restrict this process to lists of files, with Landlock (Linux 5.13 or newer). Only devices stay writable.
 
 Landlock does not hide that files exist, nor their names and sizes (`stat`). It has no rule for sockets that are open
 already; the seccomp filter refuses their use.
@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from rlm.runners.confine import system
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446  # numbers of the system calls
+_GET_VERSION = 1  # the flag of `_CREATE` that asks for the version of the kernel's interface, from 1
 _PATH_BENEATH = 1  # the type of a `_PathRule`
 _EXECUTE, _READ_FILE, _READ_DIR, _WRITE_FILE = 1, 4, 8, 2  # rights of `struct landlock_path_beneath_attr`
 _FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
@@ -22,7 +23,7 @@ _SCOPES = 3  # abstract sockets and signals to processes outside (since version 
 
 
 class _Ruleset(ctypes.Structure):
-    """`struct landlock_ruleset_attr`: rights that are refused without a rule. Older kernels take less of it."""
+    """`struct landlock_ruleset_attr`: rights that are refused without a rule. Older kernels know fewer fields."""
 
     _fields_ = [("fs", ctypes.c_uint64), ("net", ctypes.c_uint64), ("scoped", ctypes.c_uint64)]
 
@@ -37,10 +38,10 @@ class _PathRule(ctypes.Structure):
 def restrict(readable: Iterable[str], devices: Iterable[str]) -> None:
     """Let this process, for good, only read and execute `readable`, and read and write `devices`. Needs
     `no_new_privileges`. Raises SystemFailed, as on kernels without Landlock, and OSError if a path cannot be opened."""
-    version = system.syscall("landlock", _CREATE, None, 0, 1)  # of the kernel's interface, from 1
+    version = system.syscall("landlock", _CREATE, None, 0, _GET_VERSION)
     refused = _Ruleset(_FILE_RIGHTS[min(version, 5)], _TCP if version >= 4 else 0, _SCOPES if version >= 6 else 0)
-    size = 8 * sum([True, version >= 4, version >= 6])  # the bytes of the fields of `_Ruleset` that it knows
-    ruleset = system.syscall("landlock_create_ruleset", _CREATE, ctypes.byref(refused), size, 0)
+    fields = 1 + (version >= 4) + (version >= 6)  # of `_Ruleset` that the kernel knows
+    ruleset = system.syscall("landlock_create_ruleset", _CREATE, ctypes.byref(refused), 8 * fields, 0)
     try:
         for path in readable:
             is_folder = os.path.isdir(path)

@@ -17,11 +17,11 @@ class Limits:
     cpu_seconds: int = 3600  # CPU seconds of all cells together; then the process ends
     disk_bytes: int = 64 << 20  # bytes of its in-memory /tmp, and of one file
     files: int = 256  # files open at once
-    threads: int = 256  # at once; counted by user, so they are limited only if the worker has a user of its own
+    threads: int = 256  # at once. The kernel counts by user: no limit unless the worker has a user of its own
 
 
-def apply(limits: Limits, *, counted_alone: bool) -> None:
-    """Set the limits of this process, for good. `counted_alone`: its user has no other process in its namespace."""
+def apply(limits: Limits, *, has_own_user: bool) -> None:
+    """Set the limits of this process, for good. `has_own_user`: no other process in its namespace has its user."""
     import resource  # only POSIX has it
 
     bounds = [
@@ -34,15 +34,15 @@ def apply(limits: Limits, *, counted_alone: bool) -> None:
         (resource.RLIMIT_MSGQUEUE, 0),
         (_SIGPENDING, 64),  # counted by user, like timers
     ]
-    if counted_alone and _counts_by_namespace():
+    if has_own_user and _counts_by_namespace():
         bounds.append((resource.RLIMIT_NPROC, limits.threads))
-    for kind, value in bounds:
-        _, hard = resource.getrlimit(kind)
+    for limit, value in bounds:
+        _, hard = resource.getrlimit(limit)
         lower = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(kind, (lower, lower))
+        resource.setrlimit(limit, (lower, lower))
 
 
 def _counts_by_namespace() -> bool:
-    """Whether the kernel counts processes by namespace: before Linux 5.14, those outside counted too."""
+    """Whether the kernel counts a user's processes by namespace. Before Linux 5.14, those outside counted too."""
     version = re.match(r"(\d+)\.(\d+)", os.uname().release)
     return version is not None and (int(version[1]), int(version[2])) >= (5, 14)

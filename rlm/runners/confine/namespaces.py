@@ -16,7 +16,7 @@ from rlm.runners.confine import system
 from rlm.runners.confine.limits import Limits
 from rlm.runners.confine.view import DEVICES, FolderView
 
-_ALL = system.CLONE_NEWNS | system.CLONE_NEWPID | system.CLONE_NEWNET | system.CLONE_NEWIPC | system.CLONE_NEWUTS
+_NAMESPACES = system.CLONE_NEWNS | system.CLONE_NEWPID | system.CLONE_NEWNET | system.CLONE_NEWIPC | system.CLONE_NEWUTS
 _FIRST_ID = 700_000_000  # the first user id for workers of root: far from ids in use
 _NOBODY = 65534
 
@@ -25,16 +25,16 @@ def enter() -> None:
     """Create the namespaces, in which child processes will run. Raises SystemFailed."""
     user, group = os.geteuid(), os.getegid()
     if user == 0:
-        system.unshare(_ALL)
+        system.unshare(_NAMESPACES)
         return
-    system.unshare(_ALL | system.CLONE_NEWUSER)
+    system.unshare(_NAMESPACES | system.CLONE_NEWUSER)
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"{_NOBODY} {user} 1")
     Path("/proc/self/gid_map").write_text(f"{_NOBODY} {group} 1")
 
 
 def build_view(view: FolderView, limits: Limits) -> None:
-    """Mount Python's files read-only, devices, an empty /tmp, and nothing else. Call in the first process in there."""
+    """Mount Python's files read-only, devices, an empty /tmp, and nothing else. For the namespaces' first process."""
     system.mount("none", "/", None, system.MS_REC | system.MS_PRIVATE)
     quiet = system.MS_NOSUID | system.MS_NODEV
     system.mount("tmpfs", "/tmp", "tmpfs", quiet, "mode=755,size=1m")  # room for `old` and `new` only
@@ -66,14 +66,14 @@ def become_ordinary_user() -> None:
     if os.geteuid() == 0:
         os.setgroups([])
         # Random, since the process id of each worker is the first of its namespace.
-        own = _FIRST_ID + int.from_bytes(os.urandom(3), "big")
-        for number in (own, _NOBODY):
+        own_id = _FIRST_ID + int.from_bytes(os.urandom(3), "big")
+        for number in (own_id, _NOBODY):
             with suppress(OSError):  # not an id of the container that this runs in
                 os.setresgid(number, number, number)
                 os.setresuid(number, number, number)
                 break
         if os.geteuid() == 0:
-            raise system.SystemFailed(f"cannot become an ordinary user: this container has no user {own} or {_NOBODY}")
+            raise system.SystemFailed(f"cannot become an ordinary user: there is no user {own_id} or {_NOBODY} here")
 
 
 def check_readable(view: FolderView) -> None:
@@ -98,7 +98,7 @@ def _bind(path: str, *, writable: bool) -> None:
 
 
 def _flags_to_keep(mounted: str) -> int:
-    """The flags of a mount, for mount(2). In a user namespace, a mount must keep them."""
+    """The flags that a mount has, as mount(2) takes them. A remount in a user namespace must not drop them."""
     present = os.statvfs(mounted).f_flag
     # All flags but this one have the same number in statvfs(3) and mount(2).
     flags = system.MS_RELATIME if present & os.ST_RELATIME else 0

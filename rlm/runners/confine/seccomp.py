@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -120,7 +121,7 @@ _REFUSED_VALUES = (
     # madvise: MADV_MERGEABLE, MADV_HUGEPAGE, MADV_COLLAPSE. A huge page stays whole when a part of it is unmapped.
     _RefusedValues((28, 233), 2, (12, 14, 25)),
     # futex: the operations that pass on priorities look up any process whose number is in the word.
-    _RefusedValues((202, 98), 1, tuple(kind | flags for kind in (6, 8, 11, 12, 13) for flags in (0, 128, 256, 384))),
+    _RefusedValues((202, 98), 1, tuple(op | flags for op in (6, 8, 11, 12, 13) for flags in (0, 128, 256, 384))),
     # ioctl: TIOCSTI and TIOCLINUX write to terminals; FIOSETOWN and SIOCSPGRP do what F_SETOWN does.
     _RefusedValues((16, 29), 1, (0x5412, 0x541C, 0x8901, 0x8902)),
 )
@@ -142,7 +143,7 @@ def program(machine: str, pid: int, *, has_view: bool) -> list[Instruction]:
 
 
 def _load_number(machine: str) -> Iterator[Instruction]:
-    """Load the number of the system call; kill a process whose call is of another machine type."""
+    """Yield instructions that load the number of the call, and kill the process if it is of another machine type."""
     yield _LOAD, 0, 0, _ARCH
     yield _JUMP_EQUAL, 1, 0, _ARCHITECTURE[machine]
     yield _RETURN, 0, 0, _KILL
@@ -153,7 +154,7 @@ def _load_number(machine: str) -> Iterator[Instruction]:
 
 
 def _rules(column: int, pid: int, has_view: bool) -> Iterator[Instruction]:
-    """All rules. In a list of tests, a jump skips the instruction that refuses the call, or leads to it."""
+    """Yield the instructions of all rules. A jump in a list of tests skips or reaches the one that refuses."""
     for numbers in (*_REFUSED.values(), *(() if has_view else _REFUSED_WITHOUT_VIEW.values())):
         if (number := numbers[column]) is not None:
             yield from _fail_with(number, _EPERM)
@@ -180,28 +181,26 @@ def _rules(column: int, pid: int, has_view: bool) -> Iterator[Instruction]:
 
 
 def _fail_with(number: int, error: int) -> list[Instruction]:
-    """Make one system call fail with an error number; with 0, it succeeds and does nothing."""
+    """Instructions by which one system call fails with an error number, or for 0 succeeds and does nothing."""
     return [(_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO | error)]
 
 
 def _test_argument(number: int, argument: int, tests: list[Instruction]) -> list[Instruction]:
-    """Test an argument of one system call. A call that passes goes on to the next rules, its number loaded again."""
+    """Instructions that test an argument of one system call. If it passes, its number is loaded for the next rules."""
     low_word = 16 + 8 * argument  # both machines are little endian
     inner = [(_LOAD, 0, 0, low_word), *tests, (_LOAD, 0, 0, _NUMBER)]
     return [(_JUMP_EQUAL, 0, len(inner), number), *inner]
 
 
-class _Instruction(ctypes.Structure):
-    _fields_ = [("code", ctypes.c_uint16), ("jt", ctypes.c_uint8), ("jf", ctypes.c_uint8), ("k", ctypes.c_uint32)]
-
-
 class _Program(ctypes.Structure):
-    _fields_ = [("length", ctypes.c_uint16), ("filter", ctypes.POINTER(_Instruction))]
+    """`struct sock_fprog`: the number of instructions, and their bytes."""
+
+    _fields_ = [("length", ctypes.c_uint16), ("instructions", ctypes.c_char_p)]
 
 
 def install(*, has_view: bool) -> None:
     """Filter this process from here on, for good. Needs `no_new_privileges`. Raises SystemFailed."""
     instructions = program(system.machine(), os.getpid(), has_view=has_view)
-    array = (_Instruction * len(instructions))(*(_Instruction(*instruction) for instruction in instructions))
-    compiled = _Program(len(instructions), array)
+    packed = b"".join(struct.pack("HBBI", *instruction) for instruction in instructions)  # `struct sock_filter`
+    compiled = _Program(len(instructions), packed)
     system.prctl("seccomp", system.PR_SET_SECCOMP, 2, ctypes.byref(compiled))

@@ -39,7 +39,7 @@ def machine() -> str:
 
 
 def _check_result(name: str, result: int) -> int:
-    """The result of a call of the C library. Raises SystemFailed for a negative one."""
+    """`result`, what a function of the C library returned. Raises SystemFailed if it is negative."""
     if result < 0:
         number = ctypes.get_errno()
         raise SystemFailed(number, f"{name}: {os.strerror(number)}")
@@ -47,14 +47,14 @@ def _check_result(name: str, result: int) -> int:
 
 
 def syscall(name: str, number: int, *arguments: object) -> int:
-    """The result of a system call. `name`: names the call in an error message."""
-    words = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
+    """The result of a system call. `name`: what an error message calls it."""
+    words = [ctypes.c_long(item) if isinstance(item, int) else item for item in arguments]
     return _check_result(name, int(_libc.syscall(ctypes.c_long(number), *words)))
 
 
 def prctl(name: str, option: int, *arguments: object) -> None:
-    """Call `prctl(2)`. `name`: names the option in an error message."""
-    words = [ctypes.c_ulong(a) if isinstance(a, int) else a for a in arguments]
+    """Call `prctl(2)`. `name`: what an error message calls the option."""
+    words = [ctypes.c_ulong(item) if isinstance(item, int) else item for item in arguments]
     words += [ctypes.c_ulong(0)] * (4 - len(words))
     _check_result(name, int(_libc.prctl(ctypes.c_int(option), *words)))
 
@@ -63,8 +63,8 @@ def unshare(flags: int) -> None:
     _check_result("unshare", int(_libc.unshare(ctypes.c_int(flags))))
 
 
-def mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
-    words = [part.encode() if part is not None else None for part in (source, target, kind)]
+def mount(source: str, target: str, file_system: str | None, flags: int, data: str | None = None) -> None:
+    words = [part.encode() if part is not None else None for part in (source, target, file_system)]
     options = data.encode() if data is not None else None
     _check_result(f"mount {target}", int(_libc.mount(*words, ctypes.c_ulong(flags), options)))
 

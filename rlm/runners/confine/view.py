@@ -40,14 +40,14 @@ def python_view() -> FolderView:
     """The view of this interpreter: its standard library, its site-packages, and the packages that a worker imports."""
     with _lock:
         paths = sysconfig.get_paths()
-    c_modules = sysconfig.get_config_var("DESTSHARED")  # also for a virtual environment
     user_site = sysconfig.get_paths(f"{os.name}_user")["purelib"]
-    site = [paths["purelib"], paths["platlib"], *([user_site] if user_site in sys.path else [])]
-    library = [path for path in (paths["stdlib"], c_modules, *site) if path and os.path.isdir(path)]
+    site_packages = [paths["purelib"], paths["platlib"], *([user_site] if user_site in sys.path else [])]
+    c_extensions = sysconfig.get_config_var("DESTSHARED")  # also for a virtual environment
+    library = [path for path in (paths["stdlib"], c_extensions, *site_packages) if path and os.path.isdir(path)]
     packages = [Path(os.path.realpath(import_module(name).__path__[0])) for name in ("rlm", "monocontext")]
     python = os.path.realpath(sys.executable)
-    folder, name = sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("INSTSONAME")
-    libpython = [os.path.join(folder, name)] if folder and name else []
+    library_folder, library_name = sysconfig.get_config_vars("LIBDIR", "INSTSONAME")
+    libpython = [os.path.join(library_folder, library_name)] if library_folder and library_name else []
     files = [path for path in (*libpython, *_FILES) if os.path.exists(path)]
     c_library, links = _find_c_library()
     readable = dict.fromkeys(map(os.path.realpath, [python, *library, *map(str, packages), *files, *c_library]))
@@ -57,7 +57,7 @@ def python_view() -> FolderView:
 
 
 def _find_c_library() -> tuple[list[str], list[tuple[str, str]]]:
-    """The folders of the C library, and the links to folders, each a path and its target."""
+    """The folders of the C library, and the links to such folders, each as a path and its target."""
     of_machine = f"/usr/lib/{sysconfig.get_config_var('MULTIARCH')}"
     folders: list[str] = []
     links: list[tuple[str, str]] = []

@@ -25,8 +25,8 @@ from rlm.runners.piped_process import START_SECONDS, PipedProcess, receive_hello
 from rlm.runners.pyodide import find_folder
 from rlm.runners.remote import RemoteRunner, SharedOptions
 
-MEMORY_BYTES = 2 << 30
-DISK_BYTES = 64 << 20
+MEMORY_BYTES = 2 << 30  # of the module
+DISK_BYTES = 64 << 20  # written to the module's files, which are in memory
 _HEAP_MIB = 512  # JavaScript heap for Pyodide's own objects and file names, in MiB
 _PACKAGES = ("rlm", "monocontext", "cachetools")  # the packages that a worker gets
 _PAGE_BYTES = 64 << 10
@@ -42,7 +42,7 @@ class WasmRunner(RemoteRunner):
         self, context: object, subcalls: SubCalls, *, pyodide: str | os.PathLike[str] | None = None,
         memory_bytes: int = MEMORY_BYTES, **shared: Unpack[SharedOptions],
     ) -> None:  # fmt: skip
-        """`pyodide`: the folder of the npm package. `memory_bytes`: of the module, at most 4 GiB."""
+        """`pyodide`: the folder of the npm package. `memory_bytes`: the memory of the module, at most 4 GiB."""
         self._pyodide = pyodide
         self._memory_bytes = memory_bytes
         super().__init__(context, subcalls, **shared)
@@ -74,12 +74,12 @@ def node_command(node: str, folder: Path, memory_bytes: int) -> list[str]:
 
 @cache
 def _permission_flag(node: str) -> str:
-    """Node's option for its permission model, by its version. Raises RunnerUnavailable."""
+    """Run `node --version`, and return the option for the permission model. Raises RunnerUnavailable below 20.12."""
     version = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout.strip()
     numbers = re.match(r"v(\d+)\.(\d+)\.", version)  # "v22.13.0"
     major, minor = map(int, numbers.groups()) if numbers else (0, 0)
     if (major, minor) < (20, 12):
-        raise RunnerUnavailable(f"runner 'wasm' needs Node 20.12 or newer, not {version[:40]!r}")
+        raise RunnerUnavailable(f"runner 'wasm' needs Node 20.12 or newer; `node --version` printed {version[:40]!r}")
     is_stable = major >= 24 or (major == 22 and minor >= 13)
     return "--permission" if is_stable else "--experimental-permission"
 

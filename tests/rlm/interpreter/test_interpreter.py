@@ -68,7 +68,7 @@ def test_a_volume_persists_on_every_store(any_store: Store) -> None:
 
 def test_landlock_alone_refuses_a_volume(tmp_path: Path) -> None:
     with pytest.raises(RunnerUnavailable, match="landlock: it does not let cells write to /data"):
-        Interpreter(volume_name=str(tmp_path / "v"), runner="subprocess", ways=["landlock"]).start()
+        Interpreter(volume_name=str(tmp_path / "v"), runner="subprocess", mechanisms=["landlock"]).start()
 
 
 def test_results(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_without_a_volume_and_a_model() -> None:
         problem = "no volume mounted at /data: pass Interpreter(volume_name=...)"
         assert interp.execute("print(load_from_volume('a'))") == f"[error: {problem}]"
         interp.reload()
-        with pytest.raises(ValueError, match="No volume_name configured"):
+        with pytest.raises(ValueError, match="this interpreter has no volume"):
             interp.upload_to_volume(local_files={})
 
 
@@ -220,7 +220,7 @@ def test_code_in_c_opens_files_of_the_volume_within_the_limit_of_the_disk(tmp_pa
     if way == "bubblewrap" and bubblewrap.find() is None:
         pytest.skip("no bwrap here")
     volume, limits = open_store(tmp_path / "volume"), Limits(disk_bytes=4 << 20)
-    with Interpreter(volume_name=volume, ways=[way], limits=limits, timeout=60) as interp:
+    with Interpreter(volume_name=volume, mechanisms=[way], limits=limits, timeout=60) as interp:
         said = interp.execute(
             "import sqlite3\n"
             "db = sqlite3.connect('/data/x.db')\n"
@@ -233,7 +233,7 @@ def test_code_in_c_opens_files_of_the_volume_within_the_limit_of_the_disk(tmp_pa
         assert "full" in str(said)
         assert interp.execute("print(db.execute('select count(*) from t').fetchone())") == "(0,)"
         assert interp.execute("db.execute('insert into t values (5000)'); db.commit(); db.close()") == ""
-    with Interpreter(volume_name=volume, ways=[way], timeout=60) as interp:
+    with Interpreter(volume_name=volume, mechanisms=[way], timeout=60) as interp:
         again = "import sqlite3\nprint(sqlite3.connect('/data/x.db').execute('select * from t').fetchall())"
         assert interp.execute(again) == "[(5000,)]"
 

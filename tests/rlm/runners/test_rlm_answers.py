@@ -88,7 +88,7 @@ def test_a_call_that_gives_no_answer_is_an_error(runner_of: Make, call: str, tol
 
 def test_the_citations_of_a_refused_answer_are_not_those_of_the_next(runner_of: Make) -> None:
     runner = runner_of("a text")
-    assert runner.run("FINAL('c', sources=[(0, 2), 'text'])").claims == ((0, 2), "text")
+    assert runner.run("FINAL('c', sources=[(0, 2), 'text', (0, True)])").claims == ((0, 2), "text", None)
     assert runner.run("FINAL(None, sources=['a'])").claims == ()
     assert runner.run("answer.update(content='b', ready=True)").claims == ()
 

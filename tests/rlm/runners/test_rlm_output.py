@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from rlm.context.excerpt import shorten
-from rlm.runners.cell_thread import Buffer, Router
+from rlm.runners.cell_thread import Buffer, CellThread, Router
 from rlm.runners.local import LocalRunner
 
 Make = Callable[..., LocalRunner]
@@ -26,16 +26,13 @@ def test_a_buffer_without_room_keeps_no_text() -> None:
     assert "".join(buffer._tail) == ""
 
 
-def test_output_keeps_head_and_tail_and_states_what_was_omitted(runner_of: Make) -> None:
-    out = runner_of(output_limit=1000).run("for i in range(1000): print(f'{i:04d}')").stdout
+def test_output_keeps_head_tail_and_traceback_and_states_what_was_omitted(runner_of: Make) -> None:
+    runner = runner_of(output_limit=1000)
+    out = runner.run("for i in range(1000): print(f'{i:04d}')").stdout
     assert out.startswith("0000\n0001\n")
     assert out.endswith("0998\n0999\n")
     assert "[4,000 characters omitted]" in out
-    assert len(out) < 1100
-
-
-def test_the_traceback_survives_a_flood_of_output(runner_of: Make) -> None:
-    result = runner_of(output_limit=1000).run("for i in range(10**5): print('flood')\n1/0")
+    result = runner.run("for i in range(10**5): print('flood')\n1/0")
     assert "ZeroDivisionError" in result.stderr
     assert len(result.stdout) + len(result.stderr) < 1100
 
@@ -126,17 +123,31 @@ def test_print_obeys_redirect_and_file(runner_of: Make) -> None:
     assert (result.stdout, result.stderr) == ("in-out\n", "err\n")
 
 
+class ThreadInC(CellThread):
+    """Interrupts a cell once it has acquired `entered`, after which it waits for `left` without leaving C code."""
+
+    entered, left, done = threading.Lock(), threading.Lock(), threading.Event()
+
+    def run(self, work: Callable[[], None], seconds_left: Callable[[], float]) -> bool:
+        return super().run(work, lambda: 0.0 if self.entered.locked() else 60.0)
+
+
 @pytest.mark.slow
-def test_a_cell_left_behind_keeps_no_stream_and_prints_nowhere(
-    runner_of: Make, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = sys.stdout
+def test_a_cell_left_behind_keeps_no_stream(runner_of: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    before, thread = sys.stdout, ThreadInC()
+    runner = runner_of(thread, thread=thread)
     code = (
-        "import threading, time\nthreading.Timer(0.05, print, ['late']).start()\n"
-        "try: time.sleep(1.3)\nfinally:\n    print('later')\n    context.set()"
+        "import operator, threading\nanswer.update(content='kept', ready=True)\n"
+        "try: list(map(operator.call, [context.entered.acquire, context.left.acquire]))\n"
+        "finally:\n    print('later')\n    late = threading.Thread(target=print, args=['late'])\n"
+        "    late.start(); late.join()\n    context.done.set()"
     )
-    done = threading.Event()
-    runner_of(done, cell_timeout=0.01).run(code)
-    assert sys.stdout is before
-    assert done.wait(60)  # or it would print when pytest has closed its own stream
+    with thread.left:
+        result = runner.run(code)
+        assert "could not be stopped" in result.stderr
+        assert result.final_answer == "kept"
+        assert sys.stdout is before
+        thread.entered.release()
+        assert runner.run("print('on')").stdout == "on\n"
+    assert thread.done.wait(60)  # or it would print when pytest has closed its own stream
     assert capsys.readouterr().out == ""

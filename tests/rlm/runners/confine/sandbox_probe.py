@@ -49,7 +49,7 @@ def main() -> None:
     if container:
         runner = DockerRunner("the context", image=container[0], program=container[1], **shared)
     else:
-        runner = ProcessRunner("the context", ways=[way], **shared)
+        runner = ProcessRunner("the context", mechanisms=[way], **shared)
     facts = {
         "pid": os.getpid(), "uid": os.getuid(), "port": server.getsockname()[1], "files": [str(file) for file in files],
         "abstract": f"sandbox-{os.getpid()}", "confinement": runner.confinement, "fd": held,

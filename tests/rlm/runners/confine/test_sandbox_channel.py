@@ -139,7 +139,7 @@ class Liar(RemoteRunner):
         class Worker:
             channel = Channel(fd, fd)
 
-            def end(self, *, gone: bool = False) -> str:
+            def end(self, *, hung_up: bool = False) -> str:
                 self.channel.close()
                 return "ended"
 

@@ -261,32 +261,30 @@ from rlm import ScriptedLM
 from rlm.runners.process import ProcessRunner
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
-runner = ProcessRunner("c", SubCalls(ScriptedLM(str.upper), Usage()), ways=sys.argv[1:])
+runner = ProcessRunner("c", SubCalls(ScriptedLM(str.upper), Usage()), mechanisms=sys.argv[1:])
 print(runner.confinement, runner.run("import rlm; rlm.__file__").stdout)
 """
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("ways", "mode", "way"),
+    ("mechanisms", "mode", "used"),
     [(["namespaces"], 0o755, "namespaces"), (["landlock"], 0o755, "landlock"), (["bubblewrap"], 0o755, "bubblewrap"),
      (["namespaces", "landlock"], 0o700, "landlock")],
 )  # fmt: skip
-def test_python_may_lie_below_tmp_and_files_of_root_alone_take_another_way(
-    ways: list[str], mode: int, way: str
-) -> None:
-    if (way == "bubblewrap" and not bubblewrap.find()) or (mode == 0o700 and os.geteuid()):
+def test_python_may_lie_below_tmp_and_be_read_by_root_alone(mechanisms: list[str], mode: int, used: str) -> None:
+    if (used == "bubblewrap" and not bubblewrap.find()) or (mode == 0o700 and os.geteuid()):
         pytest.skip("bwrap is not installed, or an ordinary user reads its own files")
     shut = Path(tempfile.mkdtemp(dir="/tmp"))  # open to its owner alone
     shutil.copytree(Path(rlm.__file__).parent, shut / "rlm", ignore=shutil.ignore_patterns("__pycache__"))
     (shut / "rlm").chmod(mode)
-    program = [sys.executable, "-c", WHERE, *ways]
+    program = [sys.executable, "-c", WHERE, *mechanisms]
     environment = {"PYTHONPATH": str(shut), "PATH": os.environ["PATH"]}
     try:
         done = subprocess.run(program, env=environment, capture_output=True, cwd="/")
     finally:
         shutil.rmtree(shut)
-    assert done.stdout.decode().split() == [way, repr(str(shut / "rlm" / "__init__.py"))], done.stderr.decode()
+    assert done.stdout.decode().split() == [used, repr(str(shut / "rlm" / "__init__.py"))], done.stderr.decode()
 
 
 @pytest.fixture(scope="module")
@@ -380,4 +378,4 @@ def test_a_worker_that_gives_up_says_why() -> None:
     """As the last line on its stderr, of which a terminal obeys nothing."""
     program = "import sys; sys.stderr.write('first\\nno room \\x1b[31mleft\\n'); sys.exit(70)"
     process = Process([sys.executable, "-c", program])
-    assert process.end(gone=True) == process.end() == "exit status 70: no room [31mleft"
+    assert process.end(hung_up=True) == process.end() == "exit status 70: no room [31mleft"

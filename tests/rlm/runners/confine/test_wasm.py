@@ -265,7 +265,7 @@ def test_without_pyodide_one_line_says_what_to_install(tmp_path: Path, monkeypat
     monkeypatch.setattr("shutil.which", lambda name: None)
     with pytest.raises(RunnerUnavailable, match="no program 'node' here"):
         RLM(lm=ScriptedLM([]), runner="wasm")
-    with pytest.raises(RunnerUnavailable, match=r"needs Node 20\.12 or newer, not 'Python 3"):
+    with pytest.raises(RunnerUnavailable, match=r"needs Node 20\.12 or newer; `node --version` printed 'Python 3"):
         node_command(sys.executable, tmp_path, 512 << 20)
 
 
@@ -274,10 +274,10 @@ def test_it_is_the_default_where_nothing_else_confines(monkeypatch: pytest.Monke
     monkeypatch.setattr("rlm.runners.wasm.WasmRunner", lambda *words, **options: (made.append(options), "a runner")[1])
     given: Any = {"cell_timeout": 1.0, "output_limit": 1}
     monkeypatch.setattr("rlm.runners.registry.what_is_missing", lambda folder: "")
-    assert make_runner("confined", "c", calls(), **given, ways=(), pyodide="here") == "a runner"
+    assert make_runner("confined", "c", calls(), **given, mechanisms=(), pyodide="here") == "a runner"
     monkeypatch.setattr("rlm.runners.registry.what_is_missing", lambda folder: "no Pyodide: install it")
     not_either = "--runner wasm is not available either: there is no Pyodide: install it"
-    for name, told in (("confined", not_either), ("subprocess", "no way to confine")):
+    for name, tried, told in (("confined", (), not_either), ("subprocess", ["landlok"], "landlok: no such mechanism")):
         with pytest.raises(RunnerUnavailable, match=told):
-            make_runner(name, "c", calls(), **given, ways=())
+            make_runner(name, "c", calls(), **given, mechanisms=tried)
     assert [sorted(options) for options in made] == [["cell_timeout", "names", "output_limit", "pyodide"]]
