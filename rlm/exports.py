@@ -6,10 +6,8 @@ from rlm.calls.budget import Budget
 from rlm.calls.sub_cache import SubCache
 from rlm.calls.usage import ModelUsage, Usage
 from rlm.compat.shapes import RLM_REPL
-from rlm.errors import (
-    AnswerRefused, BudgetSpent, ChannelAbuse, InvalidArgument, LLMError, PromptTooLong, RateLimited, ReplyRefused,
-    RLMError, RunnerUnavailable, ScriptExhausted, TrajectoryError, UnknownOption,
-)  # fmt: skip
+from rlm.errors import AnswerRefused, BudgetSpent, ChannelAbuse, InvalidArgument, LLMError, PromptTooLong, RateLimited
+from rlm.errors import ReplyRefused, RLMError, RunnerUnavailable, ScriptExhausted, TrajectoryError, UnknownOption
 from rlm.models.anthropic import AnthropicLM
 from rlm.models.claude_agent import ClaudeAgentLM
 from rlm.models.lm import LM, Reply, ScriptedLM

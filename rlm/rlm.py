@@ -249,8 +249,7 @@ class RLM:
             recorded = metadata["context"]
             if "context_value" not in metadata and recorded["type"] != "NoneType":
                 location = f" at {recorded['uri']}" if recorded.get("uri") else ""
-                described = f"the context of this run, a {recorded['type']}{location}"
-                raise TrajectoryError(f"{described}, is missing: pass it as `context`")
+                raise TrajectoryError(f"the context, a {recorded['type']}{location}, is missing: pass it as `context`")
             context = metadata.get("context_value")
         with Session(self._setup, context, path=path) as session:
             return session.resume(recording)

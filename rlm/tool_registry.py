@@ -12,12 +12,15 @@ class ToolProtocol(Protocol):
     @property
     def protocol_name(self) -> str:
         """The name of the set, such as `memory`."""
+        ...
 
     def list_tools(self) -> list[dict[str, Any]]:
         """The description of each tool: `name`, `description`, `parameters`."""
+        ...
 
     def execute(self, parameters: Mapping[str, Any], *, tool: str) -> dict[str, Any]:
         """Call a tool. Returns `success`, `output`, `error` and `metadata`. Raises `ValueError` or `LookupError`."""
+        ...
 
 
 class ToolRegistry:
