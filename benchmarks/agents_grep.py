@@ -38,9 +38,9 @@ _SHOWN_BYTES = 8_000  # the largest file that one reply of the tool shows whole
 _SEED = 5  # of the words that are searched for
 _WINDOWS, _WINDOW_BYTES = 200, 4096  # the parts of the text from which words are drawn
 _MOST_MATCHES = 5  # of a rare word
-_TOKEN = re.compile(r"(?<!\w)[A-Za-z0-9_]{8,20}(?!\w)")
-_WORD = re.compile(r"(?<![A-Za-z])[A-Za-z]{8,11}(?![A-Za-z])")
-_COMMON = re.compile(r"(?<![A-Za-z])[A-Za-z]{5,}(?![A-Za-z])")
+_TOKEN = re.compile(r"(?<!\w)[A-Za-z0-9_]{8,20}(?!\w)")  # `kmalloc_array`, not `kmalloc`
+_WORD = re.compile(r"(?<![A-Za-z])[A-Za-z]{8,11}(?![A-Za-z])")  # `allocate` in `re_allocate2`, not `reallocations`
+_COMMON = re.compile(r"(?<![A-Za-z])[A-Za-z]{5,}(?![A-Za-z])")  # `return`, not `void`
 _STORE = "agents-grep"
 OURS = "monocontext"
 
@@ -52,7 +52,7 @@ Kind = Literal["lines", "files", "count", "head", "sum", "find", "tail"]
 
 @dataclass(frozen=True, slots=True)
 class Grep:
-    """One command line."""
+    """A command line, and its parts for the ways that do not run it."""
 
     command: str
     kind: Kind
@@ -70,7 +70,9 @@ def add(commands: Commands) -> None:
 def main(arguments: argparse.Namespace) -> int:
     print(f"({machine_line()})")
     if arguments.quick:
-        run(_library(200), (1.0,))
+        sources = Sources()
+        paths = [path for path in sources.paths if 0 < len(sources.read(path)) < _MOST_BYTES][:200]
+        run({path: sources.read(path).encode() for path in paths}, (1.0,))
         return 0
     for count in (2_000, 30_000):
         run(code_files(count, _MOST_BYTES), (30.0, 63.0))
@@ -226,10 +228,3 @@ def _print_costs(results: Mapping[str, Rows]) -> None:
     for way, (first, *_) in results.items():
         if way != OURS:
             print(row_line(f"{way}, {first['version']}", f"{first['requests']:,}", f"{first['bytes'] / 1e6:,.1f}"))
-
-
-def _library(count: int) -> dict[str, bytes]:
-    """Files of this Python's standard library."""
-    sources = Sources()
-    paths = [path for path in sources.paths if 0 < len(sources.read(path)) < _MOST_BYTES][:count]
-    return {path: sources.read(path).encode() for path in paths}

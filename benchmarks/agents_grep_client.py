@@ -112,8 +112,7 @@ class Ours(Way):
 class Files(Way):
     """Reads every file of the tree into memory, then searches them with `re`."""
 
-    def __init__(self) -> None:
-        self._files: dict[str, bytes] = {}
+    _files: dict[str, bytes]  # set by `open`
 
     @abstractmethod
     def names(self) -> list[str]:
@@ -149,7 +148,6 @@ class S3fs(Files):
     packages = ("s3fs",)
 
     def __init__(self) -> None:
-        super().__init__()
         pool = {"max_pool_connections": CONNECTIONS}
         self._system = import_module("s3fs").S3FileSystem(config_kwargs=pool)
         self._system.connect()
@@ -171,7 +169,6 @@ class Mountpoint(Files):
     packages = ("s3torchconnectorclient",)
 
     def __init__(self) -> None:
-        super().__init__()
         self._client = import_module("s3torchconnectorclient._mountpoint_s3_client").MountpointS3Client(
             REGION, endpoint=os.environ["AWS_ENDPOINT_URL_S3"], force_path_style=True
         )
@@ -189,7 +186,6 @@ class Ripgrep(Files):
     packages = ("obstore",)
 
     def __init__(self) -> None:
-        super().__init__()
         self._store = import_module("obstore.store").S3Store(
             BUCKET, endpoint=os.environ["AWS_ENDPOINT_URL_S3"], region=REGION, client_options={"allow_http": True}
         )

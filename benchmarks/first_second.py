@@ -10,7 +10,7 @@ from functools import partial
 
 from benchmarks import first_second_client as client
 from benchmarks.logs import NEEDLE, make_incident
-from benchmarks.options import Commands, amount, at_least_1, head_line, machine_line, parse_list, row_line
+from benchmarks.options import Commands, amounts, at_least_1, head_line, machine_line, row_line
 from benchmarks.processes import in_turns, run_client
 from monocontext import publish
 from monocontext.stores import open_store
@@ -24,7 +24,7 @@ LATENCY_MS = 150  # to the first byte of each response
 def add(commands: Commands) -> None:
     command = commands.add_parser("first_second", help="seconds from a cold process to the first answer")
     command.add_argument("--samples", type=at_least_1, default=5, help="processes of each way; the least counts")
-    command.add_argument("--sizes", type=parse_list, default=("1MB", "5MB", "20MB", "100MB"), help="such as 1MB,100MB")
+    command.add_argument("--sizes", type=amounts, default="1MB,5MB,20MB,100MB", help="such as 1MB,100MB")
     command.set_defaults(run=main)
 
 
@@ -33,28 +33,27 @@ def main(arguments: argparse.Namespace) -> int:
     print(f"Seconds to the window around the needle; {speed}; least of {arguments.samples} processes")
     print(f"({machine_line()})\n")
     print(head_line("text", "way", "cold", "warm", "CPU"))
-    for size in arguments.sizes:
-        for way, result in _measure(amount(size), arguments.samples).items():
+    for size, size_bytes in arguments.sizes.items():
+        for way, result in _measure(size_bytes, arguments.samples).items():
             print(row_line(size, way, *(f"{result[kind]:.3f}" for kind in ("cold", "warm", "cpu"))), flush=True)
     return 0
 
 
-def _measure(size: int, samples: int) -> dict[str, dict[str, float]]:
+def _measure(size_bytes: int, samples: int) -> dict[str, dict[str, float]]:
     """The least of each figure by way: other programs on this machine can only raise it."""
-    with _make_server(size) as server:
+    with _make_server(size_bytes) as server:
         measure = partial(run_client, client.__file__, endpoint=server.endpoint)
         runs_by_way = in_turns(client.WAYS, samples, lambda way: measure(way, "ctx", NEEDLE))
     return {way: {kind: min(run[kind] for run in runs) for kind in runs[0]} for way, runs in runs_by_way.items()}
 
 
-def _make_server(size: int) -> S3StandIn:
+def _make_server(size_bytes: int) -> S3StandIn:
     """A server with two copies of the text, as object and context each; one is for warm reads."""
-    name, data = f"memory://first-second-wall-{size}", make_incident(size, NEEDLE_SHARE)
+    name, data = f"memory://first-second-wall-{size_bytes}", make_incident(size_bytes, NEEDLE_SHARE)
     for prefix in ("ctx", "ctx-again"):
         open_store(name).put(f"{prefix}/{client.TEXT}", data)
         publish(data.decode("ascii"), f"{name}/{prefix}", replace=True)
-    speed = CONNECTION_BYTES_PER_SECOND
     return S3StandIn(
-        open_store(name), bucket=client.BUCKET, latency=f"const_{LATENCY_MS}", connection_bytes_per_second=speed,
-        link_bytes_per_second=speed,
+        open_store(name), bucket=client.BUCKET, latency=f"const_{LATENCY_MS}",
+        connection_bytes_per_second=CONNECTION_BYTES_PER_SECOND, link_bytes_per_second=CONNECTION_BYTES_PER_SECOND,
     )  # fmt: skip

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import time
 
-_BEGAN, _CPU = time.perf_counter(), time.process_time()
+_BEGAN, _CPU_BEGAN = time.perf_counter(), time.process_time()
 
 import json  # noqa: E402
 import os  # noqa: E402
 import sys  # noqa: E402
 
-BUCKET, TEXT = "bucket", "text"
-WINDOW = 2000
+BUCKET, TEXT = "bucket", "text"  # `first_second` stores the text there
+WINDOW_CHARACTERS = 2000  # on each side of the needle
 
 
 def by_monocontext(key: str, needle: str) -> str:
@@ -24,7 +24,7 @@ def by_monocontext(key: str, needle: str) -> str:
 
     with Monocontext.open(f"s3://{BUCKET}/{key}") as context:
         offset = context.find(needle)
-        return str(context[offset - WINDOW : offset + WINDOW])
+        return str(context[offset - WINDOW_CHARACTERS : offset + WINDOW_CHARACTERS])
 
 
 def by_whole_get(key: str, needle: str) -> str:
@@ -35,7 +35,7 @@ def by_whole_get(key: str, needle: str) -> str:
     connection.request("GET", f"/{BUCKET}/{key}/{TEXT}")
     text = str(connection.getresponse().read(), "utf-8")
     offset = text.find(needle)
-    return text[offset - WINDOW : offset + WINDOW]
+    return text[offset - WINDOW_CHARACTERS : offset + WINDOW_CHARACTERS]
 
 
 WAYS = {"monocontext": by_monocontext, "GET whole, http.client": by_whole_get}
@@ -43,14 +43,14 @@ WAYS = {"monocontext": by_monocontext, "GET whole, http.client": by_whole_get}
 
 def main() -> None:
     way, key, needle = sys.argv[1:]
-    look = WAYS[way]
-    result = look(key, needle)
-    cold, cpu = time.perf_counter() - _BEGAN, time.process_time() - _CPU
+    find_window = WAYS[way]
+    result = find_window(key, needle)
+    cold, cpu = time.perf_counter() - _BEGAN, time.process_time() - _CPU_BEGAN
     began = time.perf_counter()
-    again = look(f"{key}-again", needle)
+    again = find_window(f"{key}-again", needle)
     warm = time.perf_counter() - began
     if result != again or needle not in result:
-        raise AssertionError(f"{way} read a window without the needle, or another one from the second copy")
+        raise AssertionError(f"{way} read a window without the needle, or a different window from the second copy")
     print(json.dumps({"cold": cold, "warm": warm, "cpu": cpu}))
 
 

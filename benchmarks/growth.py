@@ -106,12 +106,12 @@ def _piece(dice: Random, words: list[str]) -> str:
 
 
 def text_of(terabytes: float) -> tuple[VirtualStore, list[int]]:
-    """A store with this much text, and the three frames that hold the needle."""
+    """A store with this much text, and the numbers of the three frames that hold the needle."""
     frames = int(terabytes * 1e12 / len(FRAME))
     middle = len(FRAME) // 2 // len(LINE) * len(LINE)
     planted = f"{FRAME[:middle]}2026-11-22 ERROR request {NEEDLE} failed\n{FRAME[middle:]}"
-    places = [frames // 5, frames // 2, frames - 7]
-    return virtual_context(frames, FRAME, dict.fromkeys(places, planted), filters=True), places
+    needle_frames = [frames // 5, frames // 2, frames - 7]
+    return virtual_context(frames, FRAME, dict.fromkeys(needle_frames, planted), filters=True), needle_frames
 
 
 def simulated() -> SimulatedWorkers:
@@ -121,9 +121,9 @@ def simulated() -> SimulatedWorkers:
 
 def scale_rows(terabytes: float = TERABYTES) -> Iterator[Row]:
     """Measure the opening, a slice and a search of a text of this size."""
-    text, needle_frames = text_of(terabytes)
-    root_bytes = text.head("manifest.json").size_bytes
-    store, workers = CountingStore(text), simulated()
+    stored_text, needle_frames = text_of(terabytes)
+    root_bytes = stored_text.head("manifest.json").size_bytes
+    store, workers = CountingStore(stored_text), simulated()
     context = Monocontext.open(store, workers=workers)
     size = f"{terabytes:g} TB, virtual"
     yield Row(f"{size}: root", "<= 64 KB", f"{root_bytes / 1000:.1f} KB", root_bytes <= 64 << 10)

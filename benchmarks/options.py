@@ -17,10 +17,10 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 def amount(text: str) -> int:
-    """The number of bytes in a text such as `0.2GB`, `100MB/s`, `64M` or `1000`. Raises `ValueError`."""
-    result = re.fullmatch(r"([\d.]+)([KMGT]?)B?(?:/s)?", text)
+    """The number of bytes in a text such as `0.2GB`, `100MB/s`, `64M` or `1000`. Raises `ArgumentTypeError`."""
+    result = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)B?(?:/s)?", text)
     if result is None:
-        raise ValueError(f"not an amount of bytes: {text!r}; write for example 64M or 0.2GB")
+        raise argparse.ArgumentTypeError(f"not an amount of bytes: {text!r}; write for example 64M or 0.2GB")
     return round(float(result[1]) * _UNITS[result[2]])
 
 
@@ -30,6 +30,11 @@ def at_least_1(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1, not {number}")
     return number
+
+
+def amounts(texts: str) -> dict[str, int]:
+    """The numbers of bytes in a text such as `1MB,0.2GB`, by their texts. Raises `ArgumentTypeError`."""
+    return {text: amount(text) for text in parse_list(texts)}
 
 
 def parse_list(names: str) -> tuple[str, ...]:

@@ -63,23 +63,20 @@ def _publish(path: Path, folder: Path, *, filters: bool) -> float:
     return time.process_time() - began
 
 
-def _stored_bytes(folder: Path) -> int:
-    return sum(info.size_bytes for info in LocalStore(folder).list())
-
-
 def _measure(path: Path, queries: list[str], folder: Path) -> None:
     """Publish a text into a folder with and without filters, ask the queries, and print a table."""
     plain, filtered = folder / "plain", folder / "filtered"
     publish("first line\n" * (1 << 18), folder / "first")  # so that neither is charged for imports
     plain_seconds = _publish(path, plain, filters=False)
     filtered_seconds = _publish(path, filtered, filters=True)
+    plain_bytes, filtered_bytes = (sum(info.size_bytes for info in LocalStore(at).list()) for at in (plain, filtered))
     print(head_line("what", "measured"))
     print(row_line("CPU to build", f"{filtered_seconds - plain_seconds:.1f} s"))
-    print(row_line("bytes added", f"{_stored_bytes(filtered) - _stored_bytes(plain):,}"), flush=True)
+    print(row_line("bytes added", f"{filtered_bytes - plain_bytes:,}"), flush=True)
     with Monocontext.open(filtered) as context:
         best = [context.search(query, k=BEST, max_bytes=1 << 60) for query in queries]
     results = [
-        _search_within_share(filtered, _stored_bytes(plain), path.stat().st_size, query, passages)
+        _search_within_share(filtered, plain_bytes, path.stat().st_size, query, passages)
         for query, passages in zip(queries, best, strict=True)
     ]
     recalls, seconds = zip(*results, strict=True)

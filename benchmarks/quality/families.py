@@ -26,7 +26,7 @@ MEANINGS = {  # messages by subject; no message contains the word
 CLASSIFY = "Is this message about money, delivery or thanks? Answer with one word.\n\n"
 
 
-def make(families: tuple[str, ...], count: int, seed: int) -> list[Question]:
+def make_questions(families: tuple[str, ...], count: int, seed: int) -> list[Question]:
     """Make `count` questions of each family, in turns, so that a run that stops early has asked every family."""
     dice = {family: Random(f"{family} {seed}") for family in families}
     return [FAMILIES[family](number, count, dice[family]) for number in range(count) for family in families]

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.options import head_line, machine_line, row_line
 from benchmarks.quality import arms
-from benchmarks.quality.families import FAMILIES, make, make_oracle
+from benchmarks.quality.families import FAMILIES, make_oracle, make_questions
 from benchmarks.quality.haystack import Sources, prepare
 from benchmarks.quality.questions import Question, score
 from monocontext import Monocontext
@@ -26,7 +26,7 @@ from rlm.calls.usage import cost_of
 from rlm.models.lm import LM, Reply
 
 ORACLE = "oracle"  # the name of the scripted model, which needs no key
-FREE_FIELDS = ("max_dollars", "arms", "sizes_bytes", "runner")  # in which plans in one folder may differ
+CHANGEABLE_FIELDS = ("max_dollars", "arms", "sizes_bytes", "runner")  # in which plans in one folder may differ
 Row = dict[str, Any]  # a line of OUT/runs.jsonl: what was asked, and the fields of `arms.Run`
 
 
@@ -43,7 +43,7 @@ class Plan:
     arms: tuple[str, ...] = tuple(arms.ARMS)
     sizes_bytes: tuple[int, ...] = (1_000_000,)
     families: tuple[str, ...] = tuple(FAMILIES)
-    each: int = 6  # questions of each family
+    questions_per_family: int = 6
     seed: int = 0
     max_dollars: float | None = None  # the cap on the cost of all runs in the folder
     max_iterations: int = 12
@@ -67,8 +67,8 @@ def run(
     `sources`: what haystacks are made of. Raises `BadPlan`.
     """
     _check(plan)
-    rows = _open(plan, out)
-    questions = make(plan.families, plan.each, plan.seed)
+    rows = _read_or_begin(plan, out)
+    questions = make_questions(plan.families, plan.questions_per_family, plan.seed)
     jobs, left_out = _jobs_to_do(plan, questions, rows), 0
     for size, arm in product(plan.sizes_bytes, plan.arms):
         if arms.is_left_out(arm, size):
@@ -86,8 +86,8 @@ def run(
             rows.append(row)
             file.write(json.dumps(row) + "\n")
             file.flush()
-            result = "right" if row["right"] else "wrong"
-            say(f"{job.size_bytes:,} {job.arm} {job.question.id}: {result}, {row['reason']}")
+            verdict = "right" if row["right"] else "wrong"
+            say(f"{job.size_bytes:,} {job.arm} {job.question.id}: {verdict}, {row['reason']}")
     return rows, left_out
 
 
@@ -111,9 +111,9 @@ def _ask(plan: Plan, job: Job, location: Path, lm: LM, dollars: float | None) ->
     with Monocontext.open(location, materialize_limit=1 << 40) as context:  # a new one has no cache of another run
         text = str(context) if job.arm == arms.IN_MEMORY else None
         done = arms.answer(job.arm, question, arms.Setting(make_rlm, context, text, plan.window_tokens), dollars)
-    result = score(question, done.answer)
-    about = {"question": question.id, "family": question.family, "query": question.query, "expected": question.answer}
-    return {**about, "score": result, "right": result == 1.0, **asdict(done)}
+    points = score(question, done.answer)
+    asked = {"question": question.id, "family": question.family, "query": question.query, "expected": question.answer}
+    return {**asked, "score": points, "right": points == 1.0, **asdict(done)}
 
 
 def report(rows: Sequence[Row], left_out: int = 0) -> str:
@@ -168,7 +168,7 @@ def _check(plan: Plan) -> None:
             raise BadPlan(f"no price is known for {plan.model}, so --max-dollars has no effect: leave it out")
 
 
-def _open(plan: Plan, out: Path) -> list[Row]:
+def _read_or_begin(plan: Plan, out: Path) -> list[Row]:
     """The rows in the folder `out`, which gets the plan if it is new. Raises `BadPlan` if it holds another plan."""
     path, ours = out / "runs.jsonl", json.loads(json.dumps(asdict(plan)))
     data = path.read_bytes() if path.exists() else b""
@@ -180,7 +180,7 @@ def _open(plan: Plan, out: Path) -> list[Row]:
     os.truncate(path, whole_bytes)  # in place, so that a kill loses no run
     about, *rows = map(json.loads, data[:whole_bytes].splitlines())
     theirs = about["plan"]
-    if differing := [name for name in ours if name not in FREE_FIELDS and ours[name] != theirs.get(name)]:
+    if differing := [name for name in ours if name not in CHANGEABLE_FIELDS and ours[name] != theirs.get(name)]:
         name = differing[0]
         raise BadPlan(f"{out} holds runs of another plan, whose {name} is {theirs.get(name)!r}: give another --out")
     return rows

@@ -1,8 +1,8 @@
 """Measure one way to read in a process of its own: `python client.py NAME SESSION | BYTES GETS THREADS`.
 
-It is run by path, so it also works in an environment without this project. It plays the session in the file SESSION
-(`peers.Session`), or sends GETS requests of BYTES each. It prints JSON: the seconds of waiting, the results of the
-reads, and the memory and CPU of the process.
+It is run by path, so it also works in an environment without this project. It plays the session in the file SESSION,
+JSON with `size_bytes` of the text and `turns`, or sends GETS requests of BYTES each. It prints JSON: the seconds
+of waiting, the results of the reads, and the memory and CPU of the process.
 """
 
 from __future__ import annotations
@@ -19,23 +19,35 @@ from importlib import import_module
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 from zlib import crc32
 
 BUCKET, TEXT, CONTEXT = "bucket", "text", "context"
 REGION = "us-east-1"
 ENDPOINT = os.environ.get("AWS_ENDPOINT_URL_S3")
 OBJECT_BYTES = 64 << 20  # the size of the object that GETs read
-PART_BYTES = 8 << 20  # of a pass over the text
+PART_BYTES = 8 << 20  # of one GET in a pass over the text
 LEAST_PART_BYTES = 100_000  # of a slice that threads share
 THREADS = 50
 TOKEN_CHARACTERS, TOKENS_PER_SECOND = 4, 120.0
+
+Step = list[Any]
+"""["slice", start, stop], ["find", needle], or ["pause", seconds], which stands for a sub-call."""
+
+
+class Turn(TypedDict):
+    """One turn of a session: a model thinks and writes code, which then does the steps."""
+
+    think_seconds: float  # the writing included
+    code: str
+    steps: list[Step]
 
 
 class Way(ABC):
     """One way to read a text: by ranges, unless the library has a faster way for slices, searches or passes."""
 
     packages: tuple[str, ...] = ("boto3",)  # the library, whose version is printed, then what it imports
+    pass_bytes = PART_BYTES  # how much a pass over the text reads at once
 
     def __init__(self, size_bytes: int) -> None:
         self.size_bytes = size_bytes
@@ -65,8 +77,8 @@ class Way(ABC):
 
     def parts(self) -> Iterator[bytes]:
         """Yield the whole text in parts."""
-        for start in range(0, self.size_bytes, PART_BYTES):
-            yield self.read(start, min(start + PART_BYTES, self.size_bytes))
+        for start in range(0, self.size_bytes, self.pass_bytes):
+            yield self.read_slice(start, min(start + self.pass_bytes, self.size_bytes))
 
     def think(self, seconds: float, code: str) -> None:
         """Wait while the model thinks and writes `code`."""
@@ -83,6 +95,8 @@ def _client() -> Any:
 class Threads(Way):
     """boto3, with up to 50 ranges at once, each of at least 100 KB."""
 
+    pass_bytes = 4 * PART_BYTES
+
     def __init__(self, size_bytes: int) -> None:
         super().__init__(size_bytes)
         self._client = _client()
@@ -97,10 +111,6 @@ class Threads(Way):
         starts = range(start, stop, step)
         return b"".join(self._pool.map(lambda offset: self.read(offset, min(offset + step, stop)), starts))
 
-    def parts(self) -> Iterator[bytes]:
-        for first in range(0, self.size_bytes, 4 * PART_BYTES):
-            yield self.read_slice(first, min(first + 4 * PART_BYTES, self.size_bytes))
-
 
 class InMemory(Way):
     """The text in memory, from a local file: no reader can be faster."""
@@ -109,8 +119,7 @@ class InMemory(Way):
 
     def __init__(self, size_bytes: int) -> None:
         super().__init__(size_bytes)
-        session = Path(sys.argv[2])  # the text is beside it
-        self._data = session.with_name(TEXT).read_bytes()
+        self._data = Path(sys.argv[2]).with_name(TEXT).read_bytes()  # beside the session
 
     def read(self, start: int, stop: int) -> bytes:
         return self._data[start:stop]
@@ -225,28 +234,28 @@ def peak_bytes() -> int:
     return int(kib[1]) * 1024 if kib else 0
 
 
-def play(name: str, size_bytes: int, turns: list[dict[str, Any]]) -> dict[str, Any]:
-    """Play a session; returns the seconds of waiting and the results of its reads."""
+def play(name: str, size_bytes: int, turns: list[Turn]) -> dict[str, Any]:
+    """Play a session. Returns the figures of `peers.Row`, and the CRC-32 of each slice or the offset of each match."""
     packages = WAYS[name].packages
     for package in packages:
         import_module(package)  # importing does not count as opening
     began = time.perf_counter()
     way = WAYS[name](size_bytes)
-    opened = time.perf_counter() - began
-    waited, answers = 0.0, []
+    open_seconds = time.perf_counter() - began
+    stall_seconds, answers = 0.0, []
     for number, turn in enumerate(turns):
         opening = "```repl\n" if number == 0 else "\n```repl\n"  # as the model writes code, in a fence
-        way.think(turn["think"], opening + turn["code"])
+        way.think(turn["think_seconds"], opening + turn["code"])
         for kind, *values in turn["steps"]:
             if kind == "pause":
                 time.sleep(*values)
                 continue
             began = time.perf_counter()
             answers.append(crc32(way.read_slice(*values)) if kind == "slice" else way.find(*values))
-            waited += time.perf_counter() - began
+            stall_seconds += time.perf_counter() - began
     return {
-        "stall_seconds": waited,
-        "open_seconds": opened,
+        "stall_seconds": stall_seconds,
+        "open_seconds": open_seconds,
         "answers": answers,
         "peak_bytes": peak_bytes(),
         "cpu_seconds": time.process_time(),

@@ -10,7 +10,7 @@ import json
 import statistics
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -26,13 +26,11 @@ from monocontext.stores import open_store
 from monocontext.testing import S3StandIn
 from monocontext.testing.network import CONNECTION_BYTES_PER_SECOND
 
-Turn = dict[str, Any]
-"""`think` seconds, the `code` that a model would stream, and `steps`: ["slice", start, stop], ["find", needle] or
-["pause", seconds], which is a sub-call."""
-
-SLICE_BYTES = 5_000_000
-_LEAST_BYTES = SLICE_BYTES * 3 // 2  # the slice begins within the first third
-_FIGURES = ("stall_seconds", "open_seconds", "requests", "bytes", "peak_bytes", "cpu_seconds")
+SLICE_BYTES = 5_000_000  # the large slice
+ZOOM_BYTES = 3000  # each of the small slices at random offsets
+CHUNK_BYTES = 400_000  # each slice for a sub-call
+SUB_CALL_SECONDS = 0.3
+_LEAST_BYTES = SLICE_BYTES * 3 // 2  # the large slice begins within the first third of the text
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +41,22 @@ class Plan:
     profile: str = "far_150"
     link_bytes_per_second: float = 100e6
     rounds: int = 3
-    think_seconds: float = 1.0
+    think_seconds: float = 1.0  # the model thinks for about so long before each turn
     ways: Sequence[str] = tuple(client.WAYS)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The medians of one way."""
+
+    way: str
+    version: str  # of its library; empty for none
+    stall_seconds: float  # spent waiting for the reads of a session
+    open_seconds: float
+    requests: float
+    bytes: float  # that the server sent
+    peak_bytes: float  # of memory
+    cpu_seconds: float
 
 
 def add(commands: Commands) -> None:
@@ -60,39 +72,40 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.size < _LEAST_BYTES:
         raise SystemExit(f"--size must be at least {_LEAST_BYTES:,} bytes for a slice of {SLICE_BYTES:,} bytes")
     plan = Plan(arguments.size, rounds=arguments.rounds)
-    print(f"{plan}\n({machine_line()})\n")
+    print(f"{plan.size_bytes / 1e6:g} MB, {plan.profile}; medians of {plan.rounds}\n({machine_line()})\n")
     rows = run(plan)
     print(head_line("way", "waiting, s", "open, s", "requests", "MB", "peak MiB", "CPU, s"))
-    for row in sorted(rows, key=lambda row: float(row["stall_seconds"])):
-        seconds = f"{row['stall_seconds']:.2f}", f"{row['open_seconds']:.2f}"
-        sizes = f"{row['bytes'] / 1e6:.0f}", f"{row['peak_bytes'] / (1 << 20):.0f}"
-        name = f"{row['way']} {row['version']}".strip()
-        print(row_line(name, *seconds, f"{row['requests']:.0f}", *sizes, f"{row['cpu_seconds']:.1f}"))
+    for row in sorted(rows, key=lambda row: row.stall_seconds):
+        seconds = f"{row.stall_seconds:.2f}", f"{row.open_seconds:.2f}"
+        sizes = f"{row.bytes / 1e6:.0f}", f"{row.peak_bytes / (1 << 20):.0f}"
+        name = f"{row.way} {row.version}".strip()
+        print(row_line(name, *seconds, f"{row.requests:.0f}", *sizes, f"{row.cpu_seconds:.1f}"))
     return 0
 
 
-def run(plan: Plan) -> list[dict[str, Any]]:
+def run(plan: Plan) -> list[Row]:
     """The medians of each installed way. Raises `AssertionError` if one reads a wrong text."""
     data = make_incident(plan.size_bytes, 0.7)
-    session = make_session(data, plan.think_seconds)
+    turns = list(_turns(data, Random("session 0"), plan.think_seconds))
+    expected = [_expected_answer(data, step) for turn in turns for step in turn["steps"] if step[0] != "pause"]
     with tempfile.TemporaryDirectory() as folder, _make_server(plan, data) as server:
         path = Path(folder) / "session.json"
-        path.write_text(json.dumps({"size_bytes": len(data), "turns": session.turns}))
-        (Path(folder) / client.TEXT).write_bytes(data)
+        path.write_text(json.dumps({"size_bytes": len(data), "turns": turns}))
+        path.with_name(client.TEXT).write_bytes(data)
 
         def measure(name: str) -> dict[str, Any] | None:
             server.reset_counts()
             result = run_client(client.__file__, name, path, endpoint=server.endpoint)
             if result is None:
                 return None
-            if result["answers"] != session.answers:
-                raise AssertionError(f"{name} read {result['answers']}, expected {session.answers}")
+            if result["answers"] != expected:
+                raise AssertionError(f"{name} read {result['answers']}, expected {expected}")
             return result | {"requests": server.requests, "bytes": server.bytes_sent}
 
         runs_by_way = in_turns(plan.ways, plan.rounds, measure)
+    figures = [field.name for field in fields(Row) if field.name not in ("way", "version")]
     return [
-        {"way": name, "version": runs[0]["version"]}
-        | {figure: statistics.median(run[figure] for run in runs) for figure in _FIGURES}
+        Row(name, runs[0]["version"], **{figure: statistics.median(run[figure] for run in runs) for figure in figures})
         for name, runs in runs_by_way.items()
     ]
 
@@ -107,51 +120,38 @@ def _make_server(plan: Plan, data: bytes) -> S3StandIn:
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
-    """The turns of a model over a text in ASCII, where a character is a byte."""
-
-    turns: list[Turn]
-    answers: list[int]  # the CRC-32 of each slice and the place that each search finds, in order
+def _expected_answer(data: bytes, step: client.Step) -> int:
+    """The CRC-32 of a slice, or the offset that a search finds. The text is ASCII, so a character is a byte."""
+    kind, *values = step
+    return crc32(data[slice(*values)]) if kind == "slice" else data.find(values[0].encode())
 
 
-def make_session(data: bytes, think_seconds: float) -> Session:
-    """A session of 13 turns, before each of which the model thinks for about `think_seconds`."""
-    turns = list(_turns(data, Random("session 0"), think_seconds))
-    answers = []
-    for turn in turns:
-        for step in turn["steps"]:
-            match step:
-                case "slice", start, stop:
-                    answers.append(crc32(data[start:stop]))
-                case "find", needle:
-                    answers.append(data.find(needle.encode()))
-    return Session(turns, answers)
-
-
-def _turns(data: bytes, dice: Random, think_seconds: float) -> Iterator[Turn]:
+def _turns(data: bytes, random: Random, think_seconds: float) -> Iterator[client.Turn]:
     """Head and tail, a large slice, small slices, chunks with sub-calls, a search, and the text around its match."""
     size = len(data)
 
-    def turn(code: str, *steps: list[Any]) -> Turn:
-        return {"think": round(think_seconds * dice.uniform(0.7, 1.5), 3), "code": code + AFTER, "steps": list(steps)}
+    def turn(code: str, *steps: client.Step) -> client.Turn:
+        seconds = round(think_seconds * random.uniform(0.7, 1.5), 3)
+        return {"think_seconds": seconds, "code": code + AFTER, "steps": list(steps)}
 
-    yield turn("print(len(context))\nprint(context[:2000])\n", ["slice", 0, 2000])
-    yield turn("print(context[-2000:])\n", ["slice", size - 2000, size])
-    offset = dice.randrange(size // 4, size // 3)
+    def print_slices(*slices: tuple[int, int]) -> client.Turn:
+        code = "".join(f"print(context[{start}:{stop}])\n" for start, stop in slices)
+        return turn(code, *(["slice", start, stop] for start, stop in slices))
+
+    yield print_slices((0, 2000))
+    yield print_slices((size - 2000, size))
+    offset = random.randrange(size // 4, size // 3)
     yield turn(f"part = context[{offset}:{offset + SLICE_BYTES}]\n", ["slice", offset, offset + SLICE_BYTES])
-    zooms = [dice.randrange(size - 3000) for _ in range(12)]
-    for first, second in zip(zooms[::2], zooms[1::2], strict=True):
-        code = f"print(context[{first}:{first + 3000}])\nprint(context[{second}:{second + 3000}])\n"
-        yield turn(code, ["slice", first, first + 3000], ["slice", second, second + 3000])
-    chunk, chunks = 400_000, min(10, size // 400_000)
-    steps: list[list[Any]] = []
-    for start in range(0, chunks * chunk, chunk):
-        steps += ["slice", start, start + chunk], ["pause", 0.3]
-    code = f"for i in range(0, {chunks * chunk}, {chunk}):\n    notes.append(llm_query(context[i:i + {chunk}]))\n"
-    yield turn(code, *steps)
+    starts = (random.randrange(size - ZOOM_BYTES) for _ in range(12))
+    zooms = [(start, start + ZOOM_BYTES) for start in starts]
+    yield from (print_slices(*pair) for pair in zip(zooms[::2], zooms[1::2], strict=True))
+    end = min(10, size // CHUNK_BYTES) * CHUNK_BYTES
+    steps: list[client.Step] = []
+    for start in range(0, end, CHUNK_BYTES):
+        steps += ["slice", start, start + CHUNK_BYTES], ["pause", SUB_CALL_SECONDS]
+    loop = f"for i in range(0, {end}, {CHUNK_BYTES}):\n    notes.append(llm_query(context[i:i + {CHUNK_BYTES}]))\n"
+    yield turn(loop, *steps)
     yield turn(f"at = context.find({NEEDLE!r})\nprint(at)\n", ["find", NEEDLE])
-    hit = data.find(NEEDLE.encode())
-    yield turn(f"print(context[{hit - 300}:{hit + 900}])\n", ["slice", hit - 300, hit + 900])
-    again = "".join(f"print(context[{offset}:{offset + 3000}])\n" for offset in zooms[:4])
-    yield turn(again, *(["slice", offset, offset + 3000] for offset in zooms[:4]))
+    match = data.find(NEEDLE.encode())
+    yield print_slices((match - 300, match + 900))
+    yield print_slices(*zooms[:4])

@@ -108,12 +108,12 @@ class DocumentTable:
 
 def _fetch_directory(ref: Directory, fetcher: Fetcher) -> bytes:
     """The stored bytes of a directory (1 GET)."""
-    result: CachedBytes = fetcher.fetch_one(
-        FetchItem(
-            ("directory", ref.id), ref.key, 0, ref.size_bytes, ref.size_bytes,
-            lambda body: CachedBytes(bytes(body), len(body) + _OBJECT_OVERHEAD_BYTES),
-        )
-    )  # fmt: skip
+
+    def decode(body: memoryview) -> CachedBytes:
+        return CachedBytes(bytes(body), len(body) + _OBJECT_OVERHEAD_BYTES)
+
+    item = FetchItem(("directory", ref.id), ref.key, 0, ref.size_bytes, ref.size_bytes, decode)
+    result: CachedBytes = fetcher.fetch_one(item)
     return result.body
 
 
@@ -179,8 +179,9 @@ class StoredDocuments(DocumentTable):
             page = self.page_of_document(document) if document < self.count else None
             if page is None or page.raw_name(document - page.first) != raw_name:
                 shown = raw_name.decode("utf-8", "surrogatepass")
-                problem = f"expected document {document} to be named {shown!r}; `monocontext verify` lists all damage"
-                raise DamagedData(f"{documents_key(table.id)}: {problem}")
+                found = f"one of {self.count}" if page is None else repr(page[document - page.first].name)
+                problem = f"expected document {document} to be {shown!r}, found {found}"
+                raise DamagedData(f"{documents_key(table.id)}: {problem}; `monocontext verify` lists all damage")
             return document
         return None
 

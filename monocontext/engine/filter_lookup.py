@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from monocontext.engine.candidates import Narrowing, Runs
@@ -27,34 +28,34 @@ if TYPE_CHECKING:
 
 _WAVES = 3  # the most round trips for rows: the sparsity of rows, the first rows, others
 _LEAST_FRAMES = 8  # a search in fewer frames uses no filter, since the look-up would be a round trip of its own
-SECTIONS_AT_ONCE = 64  # directories of filters that are fetched at once: 4 MB, for 64 TB of text
+SECTIONS_AT_ONCE = 64  # the most directories of filters that are fetched at once: 4 MB, for 64 TB of text
 DENSE_SHARE = 0.4  # the share of frames above which a search reads all of them: a pass without gaps is cheaper
 MOST_LISTED = 1 << 17
 """The most candidates that are listed if they are dense: 32 GB of text. Listing them takes 0.2 s."""
 _DIRECTORY_GROWTH = 10  # an open directory takes some 10 times its stored bytes in memory
 _OBJECT_BYTES, _RUN_BYTES = 200, 150  # the memory of an entry in the cache without its content, and of one run
 
-_Rows = dict[tuple["FilterLayout", int], bytes]  # the rows of filters, by filter and number
+_Rows = dict[tuple["FilterLayout", int], bytes]  # rows by their filter, and their number in it
 
 
 @dataclass(frozen=True, slots=True)
 class FilterSearch:
-    """A search that asks the filters, for matches that begin in characters [start, stop), a non-empty range."""
+    """A search for matches that begin in characters [start, stop), a non-empty range."""
 
-    query: Query | None  # what every match holds; None if that is not known
+    query: Query | None  # the texts that every match contains; None if none is known
     start: int
     stop: int
-    within_line: bool = False  # whether a match, and what decides it, stays within a line
+    within_line: bool = False  # whether neither a match nor its look-arounds cross a newline
     needs_text: bool = False
-    """Whether the text is read next, so that filters are not worth a look-up if all of it is in memory."""
+    """Whether the text is read next. Then filters are not worth a look-up if all of the text is in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilterAnswer:
-    """The answer of filters to a query. It is kept in the cache, since a loop of `find` needs it again and again."""
+    """The answer of a section to a query. The cache keeps it, since a loop over `find` needs it again and again."""
 
     runs: Runs  # the frames in which a match may begin
-    has_rows: bool  # whether the filters have rows for the query
+    has_rows: bool  # whether the filters have rows for the query; if not, every frame is a candidate
     size_bytes: int  # the approximate size of the answer and its query in memory
 
 
@@ -65,49 +66,47 @@ class FilterLookup:
         self._table = table
         self._fetcher = fetcher
         self._sections: list[_Section] = []
-        manifest = table.manifest
-        self._has_filters = bool(manifest.filters or manifest.filter_directories)
+        self._has_filters = bool(table.manifest.filters or table.manifest.filter_directories)
 
     def narrow(self, search: FilterSearch, get_loaded: GetLoaded, records: Records) -> Narrowing | Missing:
-        """The frames in which matches may begin, or the missing items.
+        """The frames in which matches may begin, or the items to fetch before that is known.
 
-        `get_loaded` returns the value of an item that is in memory, by its key. `records` are those of frames: the
-        frame table, which fetches index pages, or `RecordsInMemory`.
+        `get_loaded` returns the value of an item by its key, or None if it is not in memory. `records` has the records
+        of frames: the frame table, which fetches index pages, or `RecordsInMemory`.
         """
         reason = self._reason_against_filters(search.query, self._table.frames)
         if reason:  # so no index page is needed
             return Narrowing(frames=0, runs=None, reason=reason)
-        within = self._table.range_in_memory(search.start, search.stop, get_loaded)
-        if isinstance(within, Missing):
-            return within
-        reason = self._reason_against_filters(search.query, len(within))
+        searched = self._table.range_in_memory(search.start, search.stop, get_loaded)
+        if isinstance(searched, Missing):
+            return searched
+        reason = self._reason_against_filters(search.query, len(searched))
         if reason:
             return Narrowing(frames=0, runs=None, reason=reason)
-        sections = self._sections_of(within)
-        unopened = [section for section in sections if section.planner is None and not section.parts]
+        sections = self._sections_of(searched)
+        unopened = [section for section in sections if section.planner is None]
         if unopened:
-            return Missing(tuple(section.item(self._table.frames) for section in unopened[:SECTIONS_AT_ONCE]))
+            return Missing(tuple(section.directory_item() for section in unopened[:SECTIONS_AT_ONCE]))
         runs: Runs = []
         has_rows = False
         for section in sections:
-            answer: FilterAnswer | Missing | None = self._remembered(search, section)
+            answer: FilterAnswer | Missing | None = self._cached_answer(search, section)
+            if answer is None and search.needs_text and self._is_cached(searched):
+                return Narrowing(frames=0, runs=None, reason="all of the text is in memory")
             if answer is None:
-                with LOCK:
-                    if search.needs_text and all(number in self._fetcher.cache for number in within):
-                        return Narrowing(frames=0, runs=None, reason="all of the text is in memory")
                 answer = self._look_up(search, section, get_loaded, records)
             if isinstance(answer, Missing):
                 return answer
             has_rows = has_rows or answer.has_rows
             runs += answer.runs
-        return _restrict(runs, has_rows, within)
+        return _restrict(runs, searched, has_rows=has_rows)
 
     def borders(self, frames: range) -> list[int]:
-        """The numbers of those frames, after the first, at which other filters begin to apply."""
-        return [section.first for section in self._sections_of(frames) if section.first > frames.start]
+        """The frames of a range, after its first, at which other filters begin to apply."""
+        return [section.frames.start for section in self._sections_of(frames) if section.frames.start > frames.start]
 
     def _reason_against_filters(self, query: Query | None, frames: int) -> str:
-        """The reason why filters do not help in this many frames; empty if they do."""
+        """Why filters do not help to search so many frames; empty if they do."""
         if query is None:
             return "no text occurs in every match of the pattern"
         if not self._has_filters:
@@ -120,44 +119,44 @@ class FilterLookup:
 
     def _sections_of(self, frames: range) -> list[_Section]:
         """The smallest known sections that cover these frames, in order."""
-        return [part for section in self._all_sections for part in section.within(frames.start, frames.stop)]
-
-    @property
-    def _all_sections(self) -> list[_Section]:
-        """All sections of the text, in order; the first search makes them."""
         with LOCK:
-            if not self._sections:
-                manifest, frames = self._table.manifest, self._table.frames
+            if not self._sections:  # this is the first search
+                manifest, text_frames = self._table.manifest, self._table.frames
                 refs: list[FilterRef | FilterDirectory] = [*manifest.filter_directories, *manifest.filters]
-                self._sections = _make_sections(refs, 0, frames, frames)
-        return self._sections
+                self._sections = _make_sections(refs, range(text_frames), text_frames)
+        return [part for section in self._sections for part in section.covering(frames)]
 
-    def _remembered(self, search: FilterSearch, section: _Section) -> FilterAnswer | None:
-        """The answer of a section; None if it is not in the cache."""
+    def _cached_answer(self, search: FilterSearch, section: _Section) -> FilterAnswer | None:
         with LOCK:
             self._fetcher.check_open()
             answer = self._fetcher.cache.get(_answer_key(search, section))
         return answer if isinstance(answer, FilterAnswer) else None
 
+    def _is_cached(self, frames: range) -> bool:
+        """Whether the texts of all these frames are in memory."""
+        with LOCK:
+            return all(number in self._fetcher.cache for number in frames)
+
     def _look_up(
         self, search: FilterSearch, section: _Section, get_loaded: GetLoaded, records: Records
     ) -> FilterAnswer | Missing:
-        """The answer of a section, which the cache keeps, or the missing items."""
+        """The answer of an open section, which the cache keeps from now on, or the missing items."""
         query = search.query
-        assert query is not None  # `narrow` has checked
-        assert section.planner is not None  # `narrow` opens sections first
+        assert query is not None  # `narrow` checks this, and opens the section
+        assert section.planner is not None
         rows = _rows_for(section.planner, query, get_loaded)
         if isinstance(rows, Missing):
             if len(self._table.manifest.pages) > 1:
                 return rows
-            page = self._table.page_or_item("frames", 0, get_loaded)  # a hit needs the only index page next
+            page = self._table.page_or_item("frames", 0, get_loaded)  # the only one, which a hit needs next
             return Missing((*rows.items, page)) if isinstance(page, FetchItem) else rows
         try:
             frames = section.planner.candidates(query, rows, records, search.within_line)
         except NotInMemory as error:
             return Missing((error.item,))
-        # None: the filters cannot tell
-        runs = [(section.first, section.stop)] if frames is None else _runs_of_true(frames, section.first)
+        # Without `frames`, the filters cannot tell.
+        first, stop = section.frames.start, section.frames.stop
+        runs = [(first, stop)] if frames is None else _runs_of_true(frames, first)
         query_bytes = sum([len(leaf.text) for leaf in leaves(query) if isinstance(leaf, Literal)])
         answer = FilterAnswer(runs, bool(rows), _RUN_BYTES * len(runs) + query_bytes + _OBJECT_BYTES)
         with LOCK:
@@ -166,19 +165,18 @@ class FilterLookup:
 
 
 def _answer_key(search: FilterSearch, section: _Section) -> Hashable:
-    return "answer", search.query, search.within_line, section.first
+    return "answer", search.query, search.within_line, section.frames.start
 
 
-def _restrict(runs: Runs, has_rows: bool, within: range) -> Narrowing:
-    """What the answers of filters leave of the frames in `within`."""
-    first, last = within.start, within.stop
-    low = bisect_right(runs, first, key=lambda run: run[1])
-    high = bisect_left(runs, last, key=lambda run: run[0])
+def _restrict(runs: Runs, searched: range, *, has_rows: bool) -> Narrowing:
+    """The candidates `runs` in the searched frames, or why all of these frames have to be read."""
+    low = bisect_right(runs, searched.start, key=lambda run: run[1])
+    high = bisect_left(runs, searched.stop, key=lambda run: run[0])
     candidates = runs[low:high]
     if candidates:  # only the first and the last can reach beyond the range
-        candidates[0] = (max(candidates[0][0], first), candidates[0][1])
-        candidates[-1] = (candidates[-1][0], min(candidates[-1][1], last))
-    frames, remaining = len(within), sum(stop - start for start, stop in candidates)
+        candidates[0] = (max(candidates[0][0], searched.start), candidates[0][1])
+        candidates[-1] = (candidates[-1][0], min(candidates[-1][1], searched.stop))
+    frames, remaining = len(searched), sum(stop - start for start, stop in candidates)
     if remaining <= DENSE_SHARE * frames:
         return Narrowing(frames, runs=candidates, reason="")
     reason = f"a match may begin in {remaining:,} of {frames:,} frames"
@@ -189,67 +187,67 @@ def _restrict(runs: Runs, has_rows: bool, within: range) -> Narrowing:
 
 @dataclass(slots=True, eq=False)
 class _Section:
-    """Frames whose filters are looked up together: the filters of the root, or those that one directory names."""
+    """Frames whose filters are looked up together: the filters of the root, or those that one directory names.
 
-    first: int
-    stop: int  # the filters cover frames [first, stop)
+    A directory opens its section. That assigns one complete field, so no look-up in another thread sees half of it.
+    """
+
+    frames: range  # the frames that the filters cover
+    text_frames: int  # the number of frames of the whole text
     directory: FilterDirectory | None  # the directory that names the filters; None if the root does
     planner: Planner | None
-    """Plans look-ups in the filters; None until the directory was fetched, and if it names further directories."""
+    """Plans look-ups in the filters; None if the section is not open, or has parts."""
     shared_filters: Sequence[FilterRef] = ()  # filters beside the directory that may also have columns of these frames
-    parts: list[_Section] = field(default_factory=list)  # the sections that a directory of directories names
+    parts: list[_Section] = field(default_factory=list)  # the sections that an open directory of directories names
 
-    def item(self, frames: int) -> FetchItem:
-        """The item to fetch for the directory of this section. `frames`: the number of frames of the text."""
+    def directory_item(self) -> FetchItem:
+        """The item to fetch for the directory of this section; decoding it opens the section."""
         directory = self.directory
         assert directory is not None
-
-        def decode(body: memoryview) -> CachedBytes:
-            """Open the section: fill `parts` or set `planner`. Returns an empty marker for the cache."""
-            entries = entries_in(directory, bytes(body))
-            if directory.level > 1:
-                self.parts = _make_sections([*entries, *self.shared_filters], self.first, self.stop, frames)
-            else:
-                refs = [ref for ref in entries if isinstance(ref, FilterRef)]
-                self.planner = _make_planner([*refs, *self.shared_filters], frames, self.first, self.stop)
-            return CachedBytes(b"", _OBJECT_BYTES)
-
         size = directory.size_bytes
-        return FetchItem(("directory", directory.id), directory.key, 0, size, _DIRECTORY_GROWTH * size, decode)
+        return FetchItem(("directory", directory.id), directory.key, 0, size, _DIRECTORY_GROWTH * size, self._open)
 
-    def within(self, first: int, stop: int) -> Iterator[_Section]:
-        """The smallest known sections that cover any of frames [first, stop), in order."""
-        if self.stop <= first or stop <= self.first:
+    def _open(self, body: memoryview) -> CachedBytes:
+        """Open the section with the stored bytes of its directory. Returns an empty marker for the cache."""
+        assert self.directory is not None
+        entries = [*entries_in(self.directory, bytes(body)), *self.shared_filters]
+        if self.directory.level > 1:
+            self.parts = _make_sections(entries, self.frames, self.text_frames)
+        else:
+            refs = [entry for entry in entries if isinstance(entry, FilterRef)]
+            self.planner = _make_planner(refs, self.frames, self.text_frames)
+        return CachedBytes(b"", _OBJECT_BYTES)
+
+    def covering(self, frames: range) -> Iterator[_Section]:
+        """The smallest known sections that cover any of these frames, in order."""
+        if self.frames.stop <= frames.start or frames.stop <= self.frames.start:
             return
         if not self.parts:
             yield self
         for part in self.parts:
-            yield from part.within(first, stop)
+            yield from part.covering(frames)
 
 
-def _make_planner(refs: Sequence[FilterRef], frames: int, first: int, stop: int) -> Planner:
+def _make_planner(refs: Sequence[FilterRef], frames: range, text_frames: int) -> Planner:
     from monocontext.engine.filter_planner import Planner  # not loaded by a process that never searches
 
-    return Planner(refs, frames, first, stop)
+    return Planner(refs, text_frames, frames.start, frames.stop)
 
 
-def _make_sections(
-    entries: Sequence[FilterRef | FilterDirectory], first: int, stop: int, frames: int
-) -> list[_Section]:
-    """The sections that cover frames [first, stop) of `frames`: one for each directory among the entries, and one for
-    the frames after them. Filters beside directories may have columns of any frames."""
+def _make_sections(entries: Sequence[FilterRef | FilterDirectory], frames: range, text_frames: int) -> list[_Section]:
+    """The sections that cover `frames`: one for each directory among the entries, and one for the frames after them.
+    Filters beside directories may have columns of any frames."""
     directories = [entry for entry in entries if isinstance(entry, FilterDirectory)]
     refs = [entry for entry in entries if isinstance(entry, FilterRef)]
-    starts = [first, *(entry.first_frame for entry in directories[1:])]
-    if directories and directories[-1].stop_frame < stop:
-        starts.append(directories[-1].stop_frame)
-    stops = [*starts[1:], stop]
-    results = [
-        _Section(low, high, directory, None, refs)
-        for low, high, directory in zip(starts, stops, directories, strict=False)
-    ]
-    if len(starts) > len(directories):
-        results.append(_Section(starts[-1], stop, None, _make_planner(refs, frames, starts[-1], stop)))
+    results: list[_Section] = []
+    first = frames.start
+    for directory, following in zip_longest(directories, directories[1:]):
+        stop = following.first_frame if following else min(directory.stop_frame, frames.stop)
+        results.append(_Section(range(first, stop), text_frames, directory, planner=None, shared_filters=refs))
+        first = stop
+    if first < frames.stop:
+        rest = range(first, frames.stop)
+        results.append(_Section(rest, text_frames, directory=None, planner=_make_planner(refs, rest, text_frames)))
     return results
 
 

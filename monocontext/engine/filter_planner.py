@@ -57,8 +57,8 @@ class Planner:
         for leaf in leaves(query):
             frames = np.ones(self.stop - self.first, np.bool_)
             if candidates is not None:
-                self._set_frames(frames, leaf, rows, np.bitwise_and)
-                frames &= candidates
+                may_contain = self._frames_of(leaf, rows)
+                frames = candidates if may_contain is None else candidates & may_contain
             for layout, numbers in zip(self.layouts, self._rows_of(leaf), strict=True):
                 if not isinstance(leaf, Literal) or layout.is_small or len(numbers) <= _FEW_ROWS:
                     next_rows: Sequence[int] = () if rows else numbers  # all at first
@@ -106,9 +106,8 @@ class Planner:
         if query is None:
             return None
         if isinstance(query, FrequencyQuery):
-            frames = np.zeros(self.stop - self.first, np.bool_)
-            self._set_frames(frames, query, rows, np.bitwise_or)
-            return frames
+            frames = self._frames_of(query, rows)
+            return np.zeros(self.stop - self.first, np.bool_) if frames is None else frames
         if isinstance(query, Literal):
             return self._literal_candidates(query, rows, records, within_line)
         result: Frames | None = None
@@ -130,17 +129,19 @@ class Planner:
         """The frames in which a match with this literal may begin; without `records`, those where the literal may."""
         if _is_impossible(literal):
             return np.zeros(self.stop - self.first, np.bool_)
-        may_contain = np.ones(self.stop - self.first, np.bool_)
-        if not self._set_frames(may_contain, literal, rows, np.bitwise_and):
+        may_contain = self._frames_of(literal, rows)
+        if may_contain is None:
             return None
         if records is None or literal.latest == 0 or (self.stop == self.frames and not may_contain.any()):
             return may_contain
         return self._trace_back(may_contain, literal, records, within_line)
 
-    def _set_frames(self, frames: Frames, leaf: Literal | FrequencyQuery, rows: Rows, combine: np.ufunc) -> bool:
-        """Overwrite `frames` with the bits of a leaf's rows, combined by AND or OR; frames without a column keep their
-        values. Returns whether any of these rows was read."""
-        is_known = False
+    def _frames_of(self, leaf: Literal | FrequencyQuery, rows: Rows) -> Frames | None:
+        """The frames that may contain all grams of a literal, or one of the words of a query for frequencies; None if
+        none of its rows was read. Of the frames without a column, a literal may be in all, the words are in none."""
+        is_literal, is_known = isinstance(leaf, Literal), False
+        combine = np.bitwise_and if is_literal else np.bitwise_or
+        frames = np.full(self.stop - self.first, is_literal, np.bool_)
         for layout, numbers in zip(self.layouts, self._rows_of(leaf), strict=True):
             read_rows = [np.frombuffer(rows[layout, row], np.uint8) for row in numbers if (layout, row) in rows]
             if read_rows:
@@ -149,7 +150,7 @@ class Planner:
                 for part, column in self._clipped(layout.ref):
                     frames[part] = columns[column : column + part.stop - part.start]
                 is_known = True
-        return is_known
+        return frames if is_known else None
 
     def _clipped(self, ref: FilterRef) -> Iterator[tuple[slice, int]]:
         """Yield the planner's part of each run of a filter: a slice of `Frames`, and the column of its first frame."""

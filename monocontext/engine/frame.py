@@ -54,8 +54,8 @@ class FrameText:
             return self.text
         checkpoints = self._character_counts()
         first = bisect_right(checkpoints, start) - 1
-        after = bisect_left(checkpoints, stop, first)
-        return self._decode_between(first, after)[start - checkpoints[first] : stop - checkpoints[first]]
+        last = bisect_left(checkpoints, stop, first)
+        return self._decode_between(first, last)[start - checkpoints[first] : stop - checkpoints[first]]
 
     def part(self, start: int, stop: int) -> str:
         """The characters of the frame that are in [start, stop) of the text. There must be at least one."""
@@ -85,7 +85,8 @@ class FrameText:
     def nth_newline(self, n: int) -> int:
         r"""The offset of the n-th `\n` of the frame, counted from 0, in characters."""
         if not 0 <= n < self.frame.newlines:
-            raise self._damaged(f"expected {self.frame.newlines} newlines, found {self.data.count(10)}")
+            found = self.data.count(b"\n")
+            raise self._damaged(f"expected {self.frame.newlines} newlines, found {found}")
         checkpoints = self._newline_counts()
         i = bisect_right(checkpoints, n) - 1
         start = i * NEWLINES_EVERY
@@ -112,9 +113,9 @@ class FrameText:
             offset += 1
         return min(offset, len(data))
 
-    def _decode_between(self, first: int, after: int) -> str:
-        """The characters that begin between two checkpoints."""
-        return self._decode(self._first_byte(first), self._first_byte(after))
+    def _decode_between(self, first: int, last: int) -> str:
+        """The characters that begin at or after checkpoint `first`, and before checkpoint `last`."""
+        return self._decode(self._first_byte(first), self._first_byte(last))
 
     def _character_counts(self) -> array[int]:
         """The number of characters that begin before each checkpoint, and before the end (0.5 ms for 256 KiB). Uses no

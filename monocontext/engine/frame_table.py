@@ -217,7 +217,7 @@ class FrameTable:
         self._last_page = _NumberedPage(number, page)
         return page
 
-    def prefetch_pages(self, numbers: Iterable[int], most_pages: int = 1 << 16) -> None:
+    def prefetch_pages(self, numbers: Iterable[int], most_pages: int | None = None) -> None:
         """Fetch the index pages of the frames with these numbers, at most `most_pages`, at once (1 GET each)."""
         self._fetch_pages(list(dict.fromkeys(self._page_numbers(list(numbers))))[:most_pages])
 

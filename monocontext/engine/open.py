@@ -18,6 +18,7 @@ from monocontext.options import ReachOptions, StoreOptions
 from monocontext.stores import is_within, open_store, options_for, split_object
 from monocontext.stores.disk import CAPACITY_BYTES
 from monocontext.stores.protocol import RangeReader, Store, StoreBase, innermost
+from monocontext.stores.secrets_in_urls import without_secrets
 
 if TYPE_CHECKING:
     from monocontext.stores.disk.cache import DiskCache
@@ -153,18 +154,16 @@ class ContextHandle:
         so no reader gets text that the writer did not have. Any other object needs `allow=`.
         """
         own = self.store.url
-        trusted = [own, *self.allow]
-        if own.startswith("file:"):
-            trusted += sources
+        try:
+            root, key = split_object(url)  # first, since it refuses a URL with credentials, and does not show them
+        except InvalidUrl as error:
+            raise ForeignObject(f"{own} refers to {without_secrets(url)}: {error}") from None
+        trusted = [own, *self.allow, *(sources if own.startswith("file:") else ())]
         if not any(is_within(url, location) for location in trusted):
             raise ForeignObject(
                 f"{own} refers to {url}, which is outside the context: to read it, open the context with "
                 f"allow=[{url!r}], or with a folder or bucket that contains it"
             )
-        try:
-            root, key = split_object(url)
-        except InvalidUrl as error:
-            raise ForeignObject(f"{own} refers to {url}: {error}") from None
         if root not in self._foreign:  # with the endpoint and client of this store
             sibling = innermost(self.store).sibling(root) if root.startswith("s3:") else None
             self._foreign[root] = sibling or open_store(root, **options_for(root, self.store_options))
@@ -177,7 +176,7 @@ class ContextHandle:
         # The name includes the endpoint, since two servers may have the same URL.
         return self.disk.reader(store, f"{self.store_options.get('endpoint') or ''} {url}", is_own=is_own)
 
-    def handle(self) -> tuple[str, dict[str, Any]]:
+    def arguments_to_reopen(self) -> tuple[str, dict[str, Any]]:
         """A URL and options for another process, which opens this context by its own credentials, or `NotPicklable`."""
         if self.store.url.startswith("memory:"):
             raise NotPicklable(f"{self.store.url} is in the memory of this process: store it in a directory or on S3")

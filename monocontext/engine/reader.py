@@ -73,6 +73,7 @@ class Reader:
         """`find_foreign`: finds the objects outside the context. `prefetch`: which reads are fetched ahead.
         `round_trip_seconds`: that of the store; 0 if it is near, None if it was not measured."""
         self.manifest = manifest
+        self.url = url
         self._store = store
         self.characters, self.text_bytes = manifest.characters, manifest.text_bytes
         self.final_newline, self.generation = manifest.final_newline, manifest.generation
@@ -113,11 +114,6 @@ class Reader:
 
         ref = self.manifest.documents
         return DocumentTable() if ref is None else StoredDocuments(ref, self.fetcher)
-
-    @property
-    def url(self) -> str:
-        """The URL of the context."""
-        return self.fetcher.url
 
     @property
     def is_closed(self) -> bool:

@@ -528,7 +528,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
             return _derive_again, (self._recipe, self._start, self._stop)
         if self._opened is None:
             raise NotPicklable(f"{self!r} cannot be pickled: it has no URL that another process can open")
-        return _open_again, (*self._opened.handle(), self.generation, self._start, self._stop, self._limit)
+        return _open_again, (*self._opened.arguments_to_reopen(), self.generation, self._start, self._stop, self._limit)
 
     # -- URL and lifetime ------------------------------------------------------------------------------------------
 

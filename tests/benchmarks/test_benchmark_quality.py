@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from benchmarks.quality import arms
-from benchmarks.quality.families import FAMILIES, make
+from benchmarks.quality.families import FAMILIES, make_questions
 from benchmarks.quality.haystack import Sources, build, prepare
 from benchmarks.quality.questions import Question, Rule, score
 from benchmarks.quality.running import BadPlan, Plan, run
 
 SIZE = 200_000
-PLAN = Plan(sizes_bytes=(SIZE,), each=2, runner="local", window_tokens=20_000)
+PLAN = Plan(sizes_bytes=(SIZE,), questions_per_family=2, runner="local", window_tokens=20_000)
 
 
 def said(*lines: object) -> None:
@@ -55,8 +55,8 @@ def test_scores(rule: Rule, answer: str, given: str | None, expected: float) -> 
 
 
 def test_questions_stay_and_only_the_haystack_grows(sources: Sources) -> None:
-    questions = make(tuple(FAMILIES), 2, 0)
-    assert questions == make(tuple(FAMILIES), 2, 0)
+    questions = make_questions(tuple(FAMILIES), 2, 0)
+    assert questions == make_questions(tuple(FAMILIES), 2, 0)
     assert len({question.id for question in questions}) == 2 * len(FAMILIES)
     assert [question.family for question in questions] == [*FAMILIES, *FAMILIES], "a stopped run has asked all families"
     planted = [each for question in questions for each in question.evidence]
@@ -101,8 +101,7 @@ def test_a_run_goes_on_and_asks_nothing_twice(tmp_path: Path, sources: Sources) 
     path = tmp_path / "runs.jsonl"
     kept = path.read_text()
     assert kept.count("\n") == 3
-    with path.open("a") as file:
-        file.write('{"a run": "that was ki')
+    path.write_text(kept + '{"a run": "that was ki')
     assert len(run(plan, tmp_path, said, sources)[0]) == 4
     assert path.read_text().startswith(kept)
     assert len(path.read_text().splitlines()) == 5
@@ -112,7 +111,7 @@ def test_a_run_goes_on_and_asks_nothing_twice(tmp_path: Path, sources: Sources) 
 
 def test_a_kill_at_the_start_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arms, "answer", lambda *given: arms.Run("x", "answer", dollars=0.4))
-    plan, path = replace(PLAN, arms=("search",), families=("needle",), each=1), tmp_path / "runs.jsonl"
+    plan, path = replace(PLAN, arms=("search",), families=("needle",), questions_per_family=1), tmp_path / "runs.jsonl"
     path.write_text('{"machine": "cut')
     assert len(run(plan, tmp_path, said, Sources(tmp_path))[0]) == 1
     kept = path.read_text()
@@ -122,7 +121,7 @@ def test_a_kill_at_the_start_loses_nothing(tmp_path: Path, monkeypatch: pytest.M
 
 def test_the_cap_ends_a_run_and_is_said(tmp_path: Path, sources: Sources, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arms, "answer", lambda *given: arms.Run("x", "answer", dollars=0.4))
-    plan = replace(PLAN, arms=("search",), families=("needle",), each=5, max_dollars=1.0)
+    plan = replace(PLAN, arms=("search",), families=("needle",), questions_per_family=5, max_dollars=1.0)
     heard: list[str] = []
     rows, unasked = run(plan, tmp_path, heard.append, sources)
     assert (len(rows), unasked) == (3, 2)

@@ -113,6 +113,8 @@ DAMAGED: dict[str, tuple[Damage, type[MonocontextError], str]] = {
         InvalidUrl, r"segments/\.\./\.\./escape"),
     "a scheme of no store": (lambda s: craft(s, BYTES, run=changed(object="http://169.254.169.254/latest", etag="e")),
         ForeignObject, r"http://169\.254\.169\.254/latest"),
+    "a URL with a password": (lambda s: craft(s, BYTES, run=changed(object="https://bob:secret@host/a", etag="e")),
+        ForeignObject, r"refers to https://\*\*\*@host/a: the URL must not contain a user or a password"),
 }  # fmt: skip
 
 

@@ -133,11 +133,9 @@ def test_bytes_that_came_damaged(caplog: pytest.LogCaptureFixture) -> None:
     context = Monocontext.open(FaultyStore(many(60), [None, flip_byte(5)]), prefetch="off")
     caplog.clear()
     assert context[:100] == TEXT[:100]
-    (only,) = lines(caplog)
-    assert only.startswith("INFO segments/")
-    assert " came damaged: bytes 0 to " in only
+    assert re.match("INFO segments/.* came damaged: bytes 0 to ", *lines(caplog))
 
 
-def test_a_query_may_sign_a_url_and_is_not_told() -> None:
-    request = FetchRequest("https://host/a?X-Amz-Signature=mine", 3, 9, ())
-    assert _name_for_log(request) == "https://host/a"
+def test_a_login_and_a_query_that_may_sign_a_url_are_not_told() -> None:
+    request = FetchRequest("https://bob:my?pass@host/a?X-Amz-Signature=mine", 3, 9, ())
+    assert _name_for_log(request) == "https://***@host/a"

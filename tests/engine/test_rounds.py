@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 from benchmarks.first_second import NEEDLE_SHARE
-from benchmarks.first_second_client import WINDOW
+from benchmarks.first_second_client import WINDOW_CHARACTERS
 from benchmarks.logs import NEEDLE, make_incident, make_logs
 from monocontext import Monocontext, publish
 from monocontext import regex as re
@@ -41,7 +41,7 @@ def find(context: Monocontext) -> None:
 
 def window(context: Monocontext) -> None:
     at = context.find(NEEDLE)
-    assert NEEDLE in context[at - WINDOW : at + WINDOW]
+    assert NEEDLE in context[at - WINDOW_CHARACTERS : at + WINDOW_CHARACTERS]
 
 
 def head(context: Monocontext) -> None:

@@ -37,6 +37,7 @@ from monocontext.errors import ContextChanged, ContextClosed, DamagedData, Store
 from monocontext.records import NamedTuple
 from monocontext.stores import log
 from monocontext.stores.protocol import Blob, CopyKeeper, RangeReader
+from monocontext.stores.secrets_in_urls import without_secrets
 
 NEAR_SECONDS = 0.001  # a store that answers faster is near: there a round trip costs nothing. S3 Express takes 2.2 ms.
 FIRST_WAVE_BYTES = 8 << 20
@@ -392,5 +393,6 @@ def _decode_items(request: FetchRequest, data: bytes) -> dict[Hashable, Any]:
 
 
 def _name_for_log(request: FetchRequest) -> str:
-    """The object of a request; a URL without its query, which may be a signature."""
-    return request.object.partition("?")[0] if "://" in request.object else request.object
+    """The object of a request; a URL without its login and its query, which may be a signature."""
+    shown = without_secrets(request.object)  # before it is cut, since a password may contain `?`
+    return shown.partition("?")[0] if "://" in shown else request.object

@@ -84,8 +84,8 @@ class Threads:
     empty, both under the lock. So no job is left without a thread, or behind a longer one while another may start.
     """
 
-    def __init__(self, most_threads: int) -> None:
-        self._most_threads = most_threads
+    def __init__(self, max_threads: int) -> None:
+        self._max_threads = max_threads
         self._jobs: deque[Callable[[], None]] = deque()
         self._wake_ups: SimpleQueue[None] = SimpleQueue()  # one for each job, for which idle threads wait
         self._alive: set[int] = set()  # the threads that have begun and not ended
@@ -103,7 +103,7 @@ class Threads:
             while self._starting and self._starting[0] < now - _BEGIN_SECONDS:
                 self._starting.popleft()
             threads = len(self._alive) + len(self._starting)
-            needs_thread = len(self._jobs) > threads - self._running and threads < self._most_threads
+            needs_thread = len(self._jobs) > threads - self._running and threads < self._max_threads
             if needs_thread:
                 self._starting.append(now)
         self._wake_ups.put(None)
@@ -133,9 +133,9 @@ class Threads:
 
     def _work(self) -> None:
         """Run jobs until none has come for a while."""
-        me = threading.get_ident()
+        thread = threading.get_ident()
         with LOCK:
-            self._alive.add(me)
+            self._alive.add(thread)
             if self._starting:
                 self._starting.popleft()
         try:
@@ -147,19 +147,27 @@ class Threads:
                 except Empty:
                     with LOCK:
                         if not self._jobs:
-                            self._alive.discard(me)
+                            self._alive.discard(thread)
                             return
         finally:
             with LOCK:
-                self._alive.discard(me)
+                self._alive.discard(thread)
 
 
-_threads, _decoder = Threads(MAX_THREADS), Threads(1)
+class _Pools:
+    """The threads that all readers of a process share."""
+
+    def __init__(self) -> None:
+        self.requests = Threads(MAX_THREADS)
+        self.decoder = Threads(1)
+
+
+_pools = _Pools()
 
 
 def run_in_thread(job: Callable[[], None]) -> None:
     """Run a job, which never raises, in one of the threads that all readers share."""
-    _threads.run(job)
+    _pools.requests.run(job)
 
 
 def run_in_decoder(work: Callable[[], _T]) -> _T:
@@ -179,7 +187,7 @@ def run_in_decoder(work: Callable[[], _T]) -> _T:
             errors.append(error)
         arrival.arrive()
 
-    _decoder.run(run)
+    _pools.decoder.run(run)
     while not arrival.wait(LOOK_SECONDS):
         pass
     if errors:
@@ -214,8 +222,8 @@ DEFAULT_WORKERS = ThreadWorkers()  # the workers of all readers that are given n
 if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
 
     def _after_fork() -> None:
-        global _threads, _decoder
-        _threads, _decoder = Threads(MAX_THREADS), Threads(1)  # the child has none of those of its parent
+        global _pools
+        _pools = _Pools()  # the child has none of the threads of its parent
         LOCK.release()
 
     os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=_after_fork)

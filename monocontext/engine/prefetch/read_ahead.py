@@ -128,7 +128,7 @@ class ReadAhead:
         self._reads_without_room = 0 if room_characters or has_announced else self._reads_without_room + 1
         if self._reads_without_room == STALE_READS:
             self._cache.unmark_expected()
-        expected = self._streams.read(read, waited, room_characters)
+        expected = self._streams.note(read, waited=waited, room_characters=room_characters)
         self.plans += [Plan(self.between(*span), Priority.SEQUENTIAL, is_guess=True) for span in expected]
         self.walk()
 

@@ -39,14 +39,14 @@ class _Stream:
 
     last: SeenRead
     direction: int  # 1 forward, -1 backward
-    unit: int  # the characters that one more predicted read adds to `ahead`
+    step_characters: int  # from one predicted read to the next
     reads_ahead: int  # the number of reads that it may be ahead of its reader
     ahead: int = 0  # the characters after the last read that were predicted
     reads: int = 2  # the number of reads so far
 
 
 class _Walk(_Stream):
-    """Reads that each begin in the last frame of the one before, or in the next. `unit` is the length of a read."""
+    """Reads that each begin in the last frame of the read before, or in the next frame. A step is as long as a read."""
 
     def distance(self, read: SeenRead) -> int:
         """The characters from the last read to another, in the direction of the stream."""
@@ -60,23 +60,23 @@ class _Walk(_Stream):
         """The characters [start, stop) after all that were predicted; they may be beyond the ends of the text."""
         if self.direction > 0:
             start = self.last.stop + self.ahead
-            return start, start + self.unit
+            return start, start + self.step_characters
         stop = self.last.start - self.ahead
-        return stop - self.unit, stop
+        return stop - self.step_characters, stop
 
 
 class _Stride(_Stream):
-    """Reads at equal distances, of `unit` characters from start to start."""
+    """Reads whose starts are one step apart."""
 
     def distance(self, read: SeenRead) -> int:
         return (read.start - self.last.start) * self.direction
 
     def accepts(self, read: SeenRead) -> bool:
         distance = self.distance(read)
-        return distance % self.unit == 0 and 0 < distance <= self.ahead + self.unit
+        return distance % self.step_characters == 0 and 0 < distance <= self.ahead + self.step_characters
 
     def following(self) -> tuple[int, int]:
-        moved = (self.ahead + self.unit) * self.direction
+        moved = (self.ahead + self.step_characters) * self.direction
         return self.last.start + moved, self.last.stop + moved
 
 
@@ -91,35 +91,35 @@ class Streams:
     _single: deque[SeenRead] = field(default_factory=lambda: deque(maxlen=_MOST_SINGLE))
     """The last reads outside of streams."""
 
-    def read(self, read: SeenRead, waited: bool, room: int) -> list[tuple[int, int]]:
-        """Record a read; returns the ranges to fetch now, of at most `room` characters. `waited`: its caller waited."""
+    def note(self, read: SeenRead, *, waited: bool, room_characters: int) -> list[tuple[int, int]]:
+        """Record a read, whose caller `waited` or not. Returns the ranges to fetch now, of frames that fit the room."""
         stream = self._walk_of(read, waited) or self._stride_of(read, waited)
-        return self._predict(stream, room) if stream else []
+        return self._predict(stream, room_characters) if stream else []
 
-    def _predict(self, stream: _Walk | _Stride, room: int) -> list[tuple[int, int]]:
+    def _predict(self, stream: _Walk | _Stride, room_characters: int) -> list[tuple[int, int]]:
         """The next reads of a stream that were not predicted before, as far ahead as it may be."""
         reads_ahead = min(stream.reads_ahead, max(stream.reads // 4, 1))
         # Reads of a walk differ in length, so half of one may be missing.
-        wanted_characters = (reads_ahead - 0.5) * stream.unit
+        wanted_characters = (reads_ahead - 0.5) * stream.step_characters
         results: list[tuple[int, int]] = []
         while stream.ahead < wanted_characters:
             start, stop = stream.following()
             start, stop = max(start, 0), min(stop, self.characters)
             frames = -(-(stop - start) // self.frame_characters)  # rounded up
-            room -= frames * self.frame_characters
-            if start >= stop or room < 0:
+            room_characters -= frames * self.frame_characters
+            if start >= stop or room_characters < 0:
                 break
-            stream.ahead += stream.unit
+            stream.ahead += stream.step_characters
             results.append((start, stop))
         return results
 
     def _walk_of(self, read: SeenRead, waited: bool) -> _Walk | None:
         """The walk that a read continues, or begins together with an earlier read; None if it is in no walk."""
-        unit = max(read.stop - read.start, self.frame_characters)
+        step = max(read.stop - read.start, self.frame_characters)
         for stream in reversed(self._streams):
             if isinstance(stream, _Walk) and stream.accepts(read):
                 self._continue(stream, read, waited)
-                stream.unit = unit
+                stream.step_characters = step
                 return stream
         for single in reversed(self._single):
             for direction in (1, -1):
@@ -127,7 +127,7 @@ class Streams:
                 is_in_frame = read.first == single.last if direction > 0 else read.last == single.first
                 if _continues(single, read, direction) and (touches or is_in_frame):
                     self._single.remove(single)
-                    walk = _Walk(read, direction, unit, reads_ahead=int(waited))
+                    walk = _Walk(read, direction, step, reads_ahead=int(waited))
                     self._streams.append(walk)
                     return walk
         return None
@@ -153,7 +153,8 @@ class Streams:
     def _continue(self, stream: _Walk | _Stride, read: SeenRead, waited: bool) -> None:
         """Record a read that continues a stream."""
         if stream.last != read:
-            stream.ahead = min(max(stream.ahead - stream.distance(read), 0), stream.ahead)
+            passed = max(stream.distance(read), 0)  # negative for a read that begins in the frame of the last one
+            stream.ahead = max(stream.ahead - passed, 0)
             stream.last = read
             stream.reads += 1
             if waited:

@@ -6,10 +6,9 @@ import json
 from array import array
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
+from threading import Lock
 from typing import Any
-
-from cachetools import LRUCache
 
 from monocontext import errors
 from monocontext.engine.candidates import Candidates, Runs
@@ -50,7 +49,8 @@ class ServedReader:
         self._send = ask
         self._cache = FrameCache(cache_bytes)
         self._neighbourhoods: OrderedDict[int, None] = OrderedDict()  # those that were read, the latest last
-        self._records: LRUCache[int, Frame] = LRUCache(_MOST_RECORDS)
+        self.frame = lru_cache(_MOST_RECORDS)(self._request_frame)  # safe for use by many threads, unlike `LRUCache`
+        self._reporting = Lock()  # so that two threads do not report the same reads
         self._search_stats = SearchStats()
         self._reported_stats = SearchStats()  # those that the host knows
         self._real_bytes: deque[int] = deque()  # sizes of texts that became a real `str`, for the next reports
@@ -193,14 +193,14 @@ class ServedReader:
 
     # -- frames and lines ------------------------------------------------------------------------------------------
 
-    def frame(self, number: int) -> Frame:
+    def _request_frame(self, number: int) -> Frame:
         """The record of a frame by its number."""
-        return self._records.get(number) or self._remember(wire.frame_of(self._locate("frame", number)))
+        return wire.frame_of(self._locate("frame", number))
 
     def locate(self, character: int) -> Frame:
         """The record of the frame that holds a character."""
         text = self._cache.at(character)
-        return self._remember(wire.frame_of(self._locate("character", character))) if text is None else text.frame
+        return wire.frame_of(self._locate("character", character)) if text is None else text.frame
 
     def line_start(self, line: int) -> int:
         r"""The first character after `line` newlines; the length of the text if there are fewer."""
@@ -233,10 +233,6 @@ class ServedReader:
         header, _ = self._ask("locate", what=what, number=number)
         return header["value"]
 
-    def _remember(self, frame: Frame) -> Frame:
-        self._records[frame.number] = frame
-        return frame
-
     @cached_property
     def documents(self) -> DocumentTable:
         """The documents of the text (1 message); their pages are requested when they are needed."""
@@ -251,13 +247,14 @@ class ServedReader:
 
     def report(self) -> Stats:
         """Tell the host what was read and received here since the last report, and return its counts (1 message)."""
-        self._read_mark, ranges = self.read_log.since(self._read_mark)
-        self._piece_mark, pieces = self.piece_log.since(self._piece_mark)
-        before, now = self._reported_stats, replace(self._search_stats)
-        self._reported_stats = now
+        with self._reporting:
+            self._read_mark, ranges = self.read_log.since(self._read_mark)
+            self._piece_mark, pieces = self.piece_log.since(self._piece_mark)
+            before = self._reported_stats
+            self._reported_stats = now = replace(self._search_stats)
+            sizes = [self._real_bytes.popleft() for _ in range(min(len(self._real_bytes), _MOST_REAL_TEXTS))]
         fields, _ = self._ask(
-            "report", read=ranges, handed=pieces,
-            real=[self._real_bytes.popleft() for _ in range(min(len(self._real_bytes), _MOST_REAL_TEXTS))],
+            "report", read=ranges, handed=pieces, real=sizes,
             looked_at=now.looked_at - before.looked_at, hits=now.hits - before.hits,
         )  # fmt: skip
         classes = {"search": SearchStats, "prefetch": PrefetchStats, "real": RealStats}
@@ -301,7 +298,7 @@ class _ServedDocuments(DocumentTable):
         self._ask = ask
         header, _ = ask("documents")
         self._refs = [wire.page_of(row) for row in header["pages"]]
-        self._pages: LRUCache[int, DocumentPage] = LRUCache(_MOST_DOCUMENT_PAGES)
+        self._load_page = lru_cache(_MOST_DOCUMENT_PAGES)(self._request_page)
         last = self._refs[-1] if self._refs else None
         super().__init__(last, name_count=header["names"], first_duplicate=header["first_duplicate"])
 
@@ -309,15 +306,11 @@ class _ServedDocuments(DocumentTable):
         return self._refs
 
     def _load_pages(self, numbers: Sequence[int]) -> list[DocumentPage]:
-        pages = []
-        for number in numbers:
-            page = self._pages.get(number)
-            if page is None:
-                _, body = self._ask("documents", page=number)
-                before = self._refs[number - 1] if number else None
-                page = self._pages[number] = DocumentPage(bytes(body), self._refs[number], before)
-            pages.append(page)
-        return pages
+        return [self._load_page(number) for number in numbers]
+
+    def _request_page(self, number: int) -> DocumentPage:
+        _, body = self._ask("documents", page=number)
+        return DocumentPage(bytes(body), self._refs[number], self._refs[number - 1] if number else None)
 
     def find(self, name: str) -> int | None:
         if not self._refs:

@@ -83,8 +83,7 @@ class ReaderServer:
             {
                 "url": reader.url, "generation": reader.generation, "characters": reader.characters,
                 "final_newline": reader.final_newline, "start": self._start, "stop": self._stop, "limit": self._limit,
-                "bytes": reader.manifest.text_bytes,
-                "steps": self.steps,
+                "bytes": reader.manifest.text_bytes, "steps": self.steps,
             }
         )  # fmt: skip
 
@@ -97,7 +96,7 @@ class ReaderServer:
             case "frame":
                 start, _ = self._range(fields, _MAX_READ)
                 if start == self._reader.characters:
-                    raise BadRequest(f"start must be less than {start}, the length of the text, not {start}")
+                    raise BadRequest(f"start must be less than {start:,}, the length of the text, not {start:,}")
                 text = self._reader.frame_within(start, start + 1)
                 assert text is not None  # a frame holds each character
                 return _batch([text])

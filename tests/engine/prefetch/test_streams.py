@@ -27,7 +27,7 @@ def fed(
     """What the last of these reads brings."""
     found: list[tuple[int, int]] = []
     for start, stop in reads:
-        found = known.read(read(start, stop), waited, room)
+        found = known.note(read(start, stop), waited=waited, room_characters=room)
     return found
 
 
@@ -46,7 +46,7 @@ def test_the_read_after_two_that_meet() -> None:
 def test_a_read_that_begins_where_the_last_one_did_and_goes_further() -> None:
     known = streams()
     fed(known, [(0, 250), (0, 450), (0, 650)])
-    assert all(stream.unit for stream in known._streams)
+    assert all(stream.step_characters for stream in known._streams)
 
 
 def test_short_reads_walk_by_frames() -> None:
@@ -68,11 +68,11 @@ def test_it_grows_only_when_the_reader_waited_and_by_what_was_read() -> None:
     [stream] = known._streams
     assert (stream.reads_ahead, stream.ahead) == (0, 0)
     for at in range(2500, 10_000, 250):
-        known.read(read(at, at + 250), True, ROOM)
+        fed(known, [(at, at + 250)])
         assert stream.ahead <= max(1, stream.reads // 4) * 250
     assert stream.reads_ahead == MOST_AHEAD
     size = stream.ahead
-    known.read(read(10_000, 10_250), False, ROOM)
+    fed(known, [(10_000, 10_250)], waited=False)
     assert stream.ahead in (size, size + 250)
 
 
@@ -85,10 +85,7 @@ def test_room_is_never_exceeded_and_a_part_is_nothing() -> None:
 def test_scans_at_equal_distances_are_scans() -> None:
     """Taken together they look like a stride."""
     known = streams()
-    for k in range(4):
-        for one in range(8):
-            at = one * 10_000 + k * 250
-            known.read(read(at, at + 250), True, ROOM)
+    fed(known, [(at, at + 250) for k in range(4) for at in range(k * 250, 80_000, 10_000)])
     assert sum(isinstance(stream, _Walk) for stream in known._streams) == 8
 
 
