@@ -41,15 +41,16 @@ def orphans(store: Store) -> list[str]:
 
 
 class Meeting(WrappedStore):
-    """Another writer acts right before the first PUT of an object in a folder."""
+    """Another writer acts right before the first PUT of an object in a folder, or the first `times`."""
 
-    def __init__(self, store: Store, folder: str, act: Callable[[Store], object]) -> None:
+    def __init__(self, store: Store, folder: str, act: Callable[[Store], object], times: int = 1) -> None:
         super().__init__(store)
-        self._folder, self._act = folder, act
+        self._folder, self._act, self._times = folder, act, times
         self.met = False
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
-        if key.startswith(self._folder) and not self.met:
+        if key.startswith(self._folder) and self._times:
+            self._times -= 1
             self.met = True
             self._act(self.store)
         return super().put(key, data, if_absent=if_absent, if_match=if_match)
@@ -225,20 +226,19 @@ def test_a_clock_that_is_behind_is_waited_for_a_while(store: Store, monkeypatch:
         delete(Ahead(store), "d2", forget=True)
 
 
-def test_a_bound_on_lost_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_is_no_glob_in_a_second_attempt(store: Store) -> None:
+    publish({"[a]": "x", "a": "y"}, store)
+    with pytest.raises(NotFound, match=r"no document is named '\[a\]'"):
+        delete(Meeting(store, "generations/", lambda store: delete(store, "[a]")), "[a]")
+    assert list(documents_of(store)) == ["a"]
+
+
+def test_a_bound_on_lost_attempts(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "ATTEMPTS", 5)
     monkeypatch.setattr(module, "_LONGEST_PAUSE_SECONDS", 0)
-
-    class Slow(WrappedStore):
-        def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
-            if key.startswith("generations/"):
-                append("theirs\n", self.store)
-            return super().put(key, data, if_absent=if_absent, if_match=if_match)
-
-    store = memory()
     publish("text\n", store)
     with pytest.raises(StoreFailure, match=r"nothing was changed: other writers committed first 5 times"):
-        append("ours\n", Slow(store))
+        append("ours\n", Meeting(store, "generations/", lambda store: append("theirs\n", store), times=5))
     assert str(Monocontext.open(store)) == "text\n" + "theirs\n" * 5
     assert orphans(store) == []
 

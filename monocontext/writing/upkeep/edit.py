@@ -144,14 +144,15 @@ def delete(
     if cache_dir is not None and not forget:
         raise ValueError("cache_dir needs forget=True, since only forget empties it")
     by_utf8 = {pattern.encode("utf-8", "surrogatepass"): pattern for pattern in patterns}
+    names_seen: set[bytes] = set()  # the patterns that were the name of a document, now or before: they are no globs
 
     def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
         current_names = names_in(pages)
         not_current = by_utf8.keys() - current_names
         earlier_names = _stored_names(store, base) if forget and not_current else set[bytes]()
+        names_seen.update(by_utf8.keys() - not_current, by_utf8.keys() & earlier_names)
         numbers = _match_names(patterns, current_names)
-        # The name of an earlier document is no glob: it deletes no other document.
-        numbers |= {by_utf8[name]: [] for name in not_current & earlier_names}
+        numbers |= {by_utf8[name]: [] for name in not_current & names_seen}
         changes = {number: Change(deletes=True) for matches in numbers.values() for number in matches}
         missing = [pattern for pattern, matches in numbers.items() if not matches]
         if forget and missing:

@@ -64,7 +64,6 @@ def test_plain_text_has_no_documents(store: MemoryStore) -> None:
     assert publish("text", store).documents is None
     with Monocontext.open(store) as context:
         assert dict(context.documents) == {}
-        assert context.documents.count == 0
 
 
 def test_documents_without_text_are_kept(store: MemoryStore) -> None:
