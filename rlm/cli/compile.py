@@ -48,7 +48,7 @@ def compile_command(
 
 
 def _find_model_flags(flags: dict[str, Any]) -> dict[str, Any] | None:
-    """`flags`, or if they name no model, with that of a key or endpoint in the environment. None if there is none."""
+    """`flags`, completed with the model that a key or endpoint in the environment implies. None without any model."""
     if any(flags[name] is not None for name in ("model", "preset", "backend", "base_url")):
         return flags
     if os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"):

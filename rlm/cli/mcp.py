@@ -139,7 +139,7 @@ def mcp(
 
 
 def _cut_to_reply(answer: str) -> str:
-    """`answer` with characters that cannot be encoded replaced, cut to the bytes of a tool's reply."""
+    """`answer` with lone surrogates escaped, cut to the size of a tool's reply."""
     answer = make_printable(answer, terminal=False)
     data = answer.encode()
     if len(data) <= MAX_REPLY_BYTES:

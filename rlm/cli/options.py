@@ -109,7 +109,7 @@ Limits = Annotated[dict[str, Any], OptionGroup(limits)]
 
 
 def run_options(flags: dict[str, Any], limits: dict[str, Any]) -> dict[str, Any]:
-    """The keywords of `RLM` for a run. Without a limit of cost, it is 1 dollar if the price of a model is known."""
+    """The keywords of `RLM` for a run. Without a limit of cost, 1 dollar is set if a price is known."""
     chosen = choose_models(flags)
     budget: Budget = limits["budget"]
     names = chosen["lm"].model, chosen["sub_model"] or chosen["sub_lm"].model

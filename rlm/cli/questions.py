@@ -98,7 +98,7 @@ def view(
 
 
 def _join_texts(words: list[str]) -> tuple[str | None, str | None]:
-    """CONTEXT and QUESTION in the words of a command line, None for a missing one. Several NAME=URL are one CONTEXT."""
+    """CONTEXT and QUESTION in the words of a command line, None for a missing one. Words NAME=URL are one CONTEXT."""
     texts = [word for word in words if named_texts(word)]
     others = [word for word in words if word not in texts]
     if len(others) > (1 if texts else 2):

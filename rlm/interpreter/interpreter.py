@@ -253,7 +253,7 @@ def get_default_volume_name() -> str:
 def create_interpreter(
     timeout: float = 600, volume_name: str | None = None, auto_volume: bool = True, **options: Any
 ) -> Interpreter:
-    """An interpreter. `auto_volume`: without `volume_name`, on `get_default_volume_name()`. `options`: its keywords."""
+    """An interpreter. `auto_volume`: whether `get_default_volume_name()` is its default. `options`: more keywords."""
     name = volume_name or (get_default_volume_name() if auto_volume else None)
     return Interpreter(volume_name=name, timeout=timeout, **options)
 

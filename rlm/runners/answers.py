@@ -161,7 +161,7 @@ def check_text(text: str) -> None:
 
 
 def check_written_answer(text: str) -> None:
-    """Raise AnswerRefused for the text of `FINAL(text)` in a reply, as `check_text` does, and for a placeholder."""
+    """Raise AnswerRefused if the `text` of a written `FINAL(text)` is a placeholder, or if `check_text` refuses it."""
     check_text(text)
     plain = text.strip().lower()
     words = " ".join(plain.strip("<>[]{}()`*\"'. ").replace("_", " ").split())

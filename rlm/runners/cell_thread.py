@@ -83,7 +83,7 @@ class CellThread:
             self._jobs = None
 
     def _stop(self, ended: threading.Event) -> bool:
-        """Interrupt the running cell repeatedly for a second. If it goes on: False, and the next has a new thread."""
+        """Interrupt the running cell for a second, repeatedly. False if it goes on: the next cell gets a new thread."""
         deadline = time.monotonic() + _GRACE_SECONDS
         while time.monotonic() < deadline:
             _raise_in(self._thread.ident, CellTimeout)

@@ -30,7 +30,7 @@ class LaunchPlan(TypedDict, total=False):
     """How a launcher starts its worker. It is passed as JSON."""
 
     confinement: Literal[Mechanism, "inside bubblewrap", "container"]
-    """How to confine the worker. The last two confine this launcher already: a `bwrap` or a container started it."""
+    """How to confine the worker. The last two confine this launcher already: `bwrap` or a container runs it."""
     limits: dict[str, Any]  # the fields of `Limits`
     view: dict[str, Any]  # the fields of `FolderView`; missing in a container
     bwrap: str  # the path of the program `bwrap`; only `bubblewrap` needs it

@@ -25,7 +25,7 @@ class Worker(Protocol):
         """What the worker, or its provider, printed or raised about its end; empty if nothing."""
 
     def end(self, *, hung_up: bool = False) -> str:
-        """End the worker. Returns how it ended, in a few words. `hung_up`: it has closed the channel. Idempotent."""
+        """End the worker. Returns how it ended, briefly. `hung_up`: whether it has closed the channel. Idempotent."""
 
 
 def receive_hello(worker: Worker, name: str = "") -> Mapping[str, Any]:
@@ -65,7 +65,7 @@ class PipedProcess:
         self.complaint = ""  # known once the process has ended
 
     def end(self, *, hung_up: bool = False) -> str:
-        """End the process. Returns how it ended, in a few words. `hung_up`: it has closed the channel. Idempotent."""
+        """End the process. Returns how it ended, briefly. `hung_up`: whether it has closed the channel. Idempotent."""
         if not self._how_ended:
             self.channel.close()
             if hung_up:

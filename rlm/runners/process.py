@@ -59,7 +59,7 @@ class ProcessRunner(RemoteRunner):
         )
 
     def _mechanisms_to_try(self) -> list[Mechanism]:
-        """The one that worked last, then for root `namespaces`, whose worker has a user of its own, then the others."""
+        """The mechanism that worked last, then for root `namespaces`, which give a worker its own user, then others."""
         first = [_last_working.get(self._mechanisms), "namespaces" if os.geteuid() == 0 else None]
         return sorted(self._mechanisms, key=lambda name: first.index(name) if name in first else len(first))
 

@@ -195,13 +195,13 @@ class RemoteRunner(ABC):
         return message is not None
 
     def _end(self, *, hung_up: bool = False) -> str:
-        """End the worker. Returns how it ended, in a few words. `hung_up`: it has closed the channel."""
+        """End the worker. Returns how it ended, in a few words. `hung_up`: whether it closed the channel."""
         worker, self._worker = self._worker, None
         self._subcalls.abandon()
         return worker.end(hung_up=hung_up) if worker else "ended"
 
     def _report_loss(self, error: str, why: str) -> CellResult:
-        """The result of a cell whose worker is lost, with the names of its variables. `error`: the name of the loss."""
+        """The result of a cell whose worker is lost, with the names of its variables. `error`: a name for the model."""
         log(INFO, "%s; a new worker takes its place, without the variables", error)  # and nothing of the cell
         names = ", ".join(name for name in self._variables if name != "context")
         lost = f"The variables are lost: {shorten(names, 1_000)}." if names else "There were no variables to lose."

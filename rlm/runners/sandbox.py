@@ -25,7 +25,7 @@ from rlm.runners.remote import RemoteRunner, SharedOptions
 
 
 class Sandbox(Protocol):
-    """A fresh sandbox of a provider, in which one command runs. After an exception in a method it is ended."""
+    """A fresh sandbox of a provider, in which one command runs. An exception in a method ends the sandbox."""
 
     def start(self, command: str) -> None:
         """Start a shell command whose standard input stays open."""

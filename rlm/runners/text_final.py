@@ -64,47 +64,47 @@ class _End(NamedTuple):
     is_sure: bool  # whether no other parenthesis may close it
 
 
-def find_finals(text: str, hidden: str) -> Iterator[TextFinal]:
-    """Yield the answers in the words of a reply. `hidden`: the reply with spaces in place of its code blocks."""
-    masked = _SMILEY.sub(lambda match: match[0][:-1] + "_", hidden)
-    for match in islice(_FINAL.finditer(hidden), _MOST_FINALS):
-        end = _end_of_python(text, match.end()) or _end_of_words(hidden, masked, match.end())
-        if end is None or not (inside := text[match.end() : end.offset].strip()):
+def find_finals(reply: str, words: str) -> Iterator[TextFinal]:
+    """Yield the answers in the words of a reply. `words`: the reply with spaces in place of its code blocks."""
+    without_smileys = _SMILEY.sub(lambda match: match[0][:-1] + "_", words)
+    for match in islice(_FINAL.finditer(words), _MOST_FINALS):
+        end = _end_of_python(reply, match.end()) or _end_of_words(words, without_smileys, match.end())
+        if end is None or not (inside := reply[match.end() : end.offset].strip()):
             continue
         span = match.start(), end.offset + 1
-        ends_line = _LINE_END.match(hidden, span[1] + len(match["mark"] or "")) is not None
+        ends_line = _LINE_END.match(words, span[1] + len(match["mark"] or "")) is not None
         if match["mark"] and end.is_sure and not ends_line:
             continue
         call = call_of(inside)
         answer, claims = _read_answer(inside, call)
         is_name = match["name"] == "FINAL_VAR"
         answer = answer.strip("\"'`") if is_name else answer
-        yield TextFinal(answer, is_name, claims, call, span, end.is_sure, ends_line)
+        yield TextFinal(answer, is_name, claims, call, span, is_sure=end.is_sure, ends_line=ends_line)
 
 
 def _end_of_python(text: str, start: int) -> _End | None:
-    """The first parenthesis that ends arguments of a Python call from `start` on; None if no parenthesis does."""
+    """The first `)` up to which the text from `start` is the arguments of a Python call; None if there is none."""
     if not _LITERAL.match(text, start):
         return None
     ends = (match.start() for match in islice(_CLOSING.finditer(text, start), _MOST_ENDS))
     return next((_End(end, is_sure=True) for end in ends if call_of(text[start:end])), None)
 
 
-def _end_of_words(hidden: str, masked: str, start: int) -> _End | None:
+def _end_of_words(words: str, without_smileys: str, start: int) -> _End | None:
     """The parenthesis that closes an answer in words; None if none does. It is not sure if the rest of the paragraph
-    has more closing than opening parentheses. `masked`: `hidden` with its smileys masked."""
-    end = _closing_parenthesis(masked, start)
+    has more closing than opening parentheses. `without_smileys`: `words` with the parenthesis of each smiley masked."""
+    end = _closing_parenthesis(without_smileys, start)
     if end is None:
         return None
-    ends_line = _LINE_END.match(hidden, end + 1) is not None
-    if ends_line and "\n" not in hidden[start:end]:
+    ends_line = _LINE_END.match(words, end + 1) is not None
+    if ends_line and "\n" not in words[start:end]:
         return _End(end, is_sure=True)
-    stop = next((match.start() for match in _FINAL.finditer(hidden, end)), len(hidden))  # the next answer
-    if ends_line and (paragraph_end := hidden.find("\n\n", end, stop)) > 0:
+    stop = next((match.start() for match in _FINAL.finditer(words, end)), len(words))  # the next answer
+    if ends_line and (paragraph_end := words.find("\n\n", end, stop)) > 0:
         stop = paragraph_end
-    if _closing_parenthesis(masked[:stop], end + 1) is None:
+    if _closing_parenthesis(without_smileys[:stop], end + 1) is None:
         return _End(end, is_sure=True)
-    return _End(max(end, hidden.rfind(")", 0, stop)), is_sure=False)  # the last one, so that nothing is cut off
+    return _End(max(end, words.rfind(")", 0, stop)), is_sure=False)  # the last one, so that nothing is cut off
 
 
 def _closing_parenthesis(text: str, start: int) -> int | None:

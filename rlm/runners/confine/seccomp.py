@@ -154,7 +154,7 @@ def _load_number(machine: str) -> Iterator[Instruction]:
 
 
 def _rules(column: int, pid: int, has_view: bool) -> Iterator[Instruction]:
-    """Yield the instructions of all rules. A jump in a list of tests skips or reaches the one that refuses."""
+    """Yield the instructions of all rules. A jump in a list of tests skips or reaches the instruction that refuses."""
     for numbers in (*_REFUSED.values(), *(() if has_view else _REFUSED_WITHOUT_VIEW.values())):
         if (number := numbers[column]) is not None:
             yield from _fail_with(number, _EPERM)
