@@ -14,7 +14,7 @@ from monocontext.sessions.upload import project_of_session
 from sessions.agents import Claude, as_lines, session_id
 
 REMOTE = "https://github.com/acme/api.git"
-LOGINS = ("me:gh{}p", "me:{}", "{}", "me:g@h{}p", "me:g{}h@p", "me%40corp:g%40h{}p", "me:g@h{0}p@q{0}r")
+LOGINS = ("me:gh{}p", "me:{}", "{}", "me:g@h{}p", "me:g{}h@p", "me%40corp:g%40h{}p", "me:g@h{0}p@q{0}r", "me:g?a=b{}p")
 URLS = ("https://ME@github.com/acme/api?a=b@c", "ssh://ME@github.com/acme/api.git", "ME@github.com:acme/api.git")
 MARKS = ("%23", "%26", "%3B", "%3F", "%3b", "#", "&", ";", "?", "%40", "@")
 
