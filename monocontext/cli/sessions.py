@@ -64,7 +64,7 @@ def show(
     """Print the turns of a session as text."""
     with open_archive(archive_url(url, to), s3) as archive:
         archived, session_id = archive.find(session, project)
-        turns = [item for item in archived.turns(session_id) if turn is None or item.n == turn]
+        turns = [item for item in archived.turns(session_id) if turn is None or item.number == turn]
     if turn is not None and not turns:
         raise MonocontextError(f"no turn {turn} in session {session_id}: leave out --turn to see all turns")
     if as_json:

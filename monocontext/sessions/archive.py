@@ -24,7 +24,7 @@ from monocontext.sessions import session_info
 from monocontext.sessions.readers import SESSION_READERS
 from monocontext.sessions.records import Record
 from monocontext.sessions.session_info import SessionInfo, read_info, read_session, session_key
-from monocontext.sessions.turn import ALWAYS, Turn, parse, render, shield, span_of, touches, turns_within
+from monocontext.sessions.turn import ALWAYS, Turn, parse, render, shield, span_of
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import ObjectInfo, Store, StoreWrapper
 from monocontext.stores.store_user import StoreUser
@@ -45,7 +45,7 @@ _METADATA = ("agent", "title", "started", "ended", "branch", "cwd", "turns")  # 
 _BATCH_SESSIONS = 50  # sessions that a text gets in one generation; all are in memory at once
 _GC_GENERATIONS = 16  # at every 16th generation, generations older than an hour are removed
 _ATTEMPTS = 50  # the most tries to add sessions while others do
-_TURN_HEADING, _SESSION_HEADING = "\n[Turn ", "\n=== SESSION: "  # how the headings in a text begin
+_TURN_HEADING = "\n[Turn "  # how the heading of a turn begins in a text
 
 
 class _Session(NamedTuple):
@@ -135,7 +135,7 @@ class Project:
         with ThreadPoolExecutor(_THREADS) as threads:
             infos = [info for info in threads.map(self._info_of, self._list().values()) if info]
         infos = [info for info in infos if branch in (None, info.branch) and (tool is None or tool in info.tools)]
-        infos = [info for info in infos if touches(info.started, info.ended, span)]
+        infos = [info for info in infos if span.may_have_turns(info.started, info.ended)]
         return sorted(infos, key=lambda info: (info.started, info.session_id))
 
     def info(self, session_id: str) -> SessionInfo:
@@ -169,7 +169,7 @@ class Project:
             return self._stored_text(versions, options)
         wanted = [info.session_id for info in self.sessions(since, until)] if sessions is None else sessions
         with ThreadPoolExecutor(_THREADS) as threads:
-            loaded = [_Session(info, turns_within(turns, span)) for info, turns in threads.map(self._load, wanted)]
+            loaded = [_Session(info, span.turns_of(turns)) for info, turns in threads.map(self._load, wanted)]
         return self._text_in_memory((session for session in loaded if session.turns), options)
 
     def _text_in_memory(self, sessions: Iterable[_Session], options: TextOptions) -> ProjectText:
@@ -220,16 +220,16 @@ class Project:
 
     def list_turns(self, session_id: str) -> list[int]:
         """The numbers of a session's turns; none for a missing session (same requests as `turns`)."""
-        return [turn.n for turn in self._turns_or_none(session_id)]
+        return [turn.number for turn in self._turns_or_none(session_id)]
 
     def read_turn(self, session_id: str, n: int) -> dict[str, Any]:
         """A turn as `Turn.to_dict` returns it; a dict with `error` if it is missing (same requests as `turns`)."""
-        turn = next((turn for turn in self._turns_or_none(session_id) if turn.n == n), None)
+        turn = next((turn for turn in self._turns_or_none(session_id) if turn.number == n), None)
         return turn.to_dict() if turn else {"error": f"Turn {n} not found in session {session_id}"}
 
     def read_session(self, session_id: str) -> str:
         """A session as text, with a line `[Turn n - ROLE]` before each turn (same requests as `turns`)."""
-        turns = [f"[Turn {turn.n} - {turn.role.upper()}]\n{turn.text}" for turn in self._turns_or_none(session_id)]
+        turns = [f"[Turn {turn.number} - {turn.role.upper()}]\n{turn.text}" for turn in self._turns_or_none(session_id)]
         return "\n\n".join(turns) or f"No turns found for session {session_id}"
 
     def search_transcripts(self, keyword: str, limit: int = 200) -> list[dict[str, Any]]:
@@ -292,7 +292,7 @@ class Project:
     def _info_of(self, stored: ObjectInfo) -> SessionInfo | None:
         """The description in a listed object (1 GET); None if the object was removed since."""
         with suppress(NotFound):
-            return read_info(self.store, stored.key, stored.size_bytes)[0]
+            return read_info(self.store, stored.key, stored.size_bytes).info
         return None
 
 
@@ -326,20 +326,17 @@ def open_project(
 
 def _turns_with(text: Monocontext, keyword: str) -> Iterator[Turn]:
     """Yield the turns that contain a keyword in any case, in the order of the text (same GETs as `grep`)."""
-    needle = max(keyword.splitlines() or [""], key=len)
+    longest_line = max(keyword.splitlines() or [""], key=len)  # `grep` finds lines
     end = 0
-    for hit in text.grep(needle, fixed=True, ignore_case=True):
+    for hit in text.grep(longest_line, fixed=True, ignore_case=True):
         if hit.offset < end:
             continue  # a second hit in the same turn
-        start = text.rfind(_TURN_HEADING, 0, hit.offset + len(_TURN_HEADING)) + 1
-        end = text.find(_TURN_HEADING, hit.offset) + 1 or len(text)
-        body = str(text[start:end])
-        if not start or _SESSION_HEADING in body[: hit.offset - start + 1]:
-            continue  # the hit is in the heading of a session
-        body = body.partition(_SESSION_HEADING)[0].removesuffix("\n")
-        for turn in parse(body + "\n", str(hit.document)):
-            if keyword.lower() in turn.text.lower():
-                yield turn
+        session = text.documents.record(str(hit.document))
+        start = text.rfind(_TURN_HEADING, session.start, hit.offset + len(_TURN_HEADING)) + 1
+        end = text.find(_TURN_HEADING, hit.offset, session.stop) + 1 or session.stop
+        if start:  # else the hit is in the heading of the session
+            turns = parse(str(text[start:end]), session.name)
+            yield from (turn for turn in turns if keyword.lower() in turn.text.lower())
 
 
 def _update(store: Store, before: Mapping[str, Any] | None, versions: Mapping[str, str], load: _Load) -> None:

@@ -123,13 +123,13 @@ class _CodexTurns(TurnMaker):
             self._note_title(string_in(item, "thread_name"))
         if kind == "item_completed":
             return self._completed_turns(object_in(item, "item"))
-        count = item.get("num_turns")
-        if kind != "thread_rolled_back" or not isinstance(count, int) or count < 1:
-            return []  # the file has all other events as items, too
-        abandoned = self._turns_before_prompts[-count:]
-        del self._turns_before_prompts[-count:]
-        marks = (f"back_to={abandoned[0]}",) if abandoned else ()
-        return self._add_turn("system", "summary", "[rolled back]", marks=marks)
+        prompts = item.get("num_turns")
+        if kind == "thread_rolled_back" and isinstance(prompts, int) and prompts >= 1:
+            abandoned = self._turns_before_prompts[-prompts:]
+            del self._turns_before_prompts[-prompts:]
+            marks = (f"back_to={abandoned[0]}",) if abandoned else ()
+            return self._add_turn("system", "summary", "[rolled back]", marks=marks)
+        return []  # the file has all other events as items, too
 
     def _completed_turns(self, item: Record) -> list[Turn]:
         """The turns of an item as the screen showed it. Most files also have the item as the model saw it."""
@@ -200,7 +200,8 @@ class _CodexTurns(TurnMaker):
             is_near = message.record_number - earlier.record_number <= _TWIN_RECORDS
             if earlier.seconds is not None and message.seconds is not None:
                 is_near = abs(message.seconds - earlier.seconds) <= _TWIN_SECONDS
-            if (earlier.role, earlier.text) == (role, message.text) and is_near and form not in earlier.forms:
+            is_same = (earlier.role, earlier.text) == (role, message.text)
+            if is_same and is_near and form not in earlier.forms:
                 earlier.forms.add(form)
                 return []
         self._messages.append(message)
@@ -273,8 +274,11 @@ def _thread_of(path: Path) -> str:
 
 def _main_thread(path: Path, thread: str, levels: int = _MOST_LEVELS) -> str:
     """The thread of the main session to which a thread belongs: `thread` itself, unless it is a subagent's."""
-    lines = islice(read_lines(path), _HEAD_RECORDS)
-    heads = [object_in(line.record, "payload") for line in lines if line.record.get("type") == "session_meta"]
+    heads = list[Record]()
+    with suppress(OSError):  # a damaged or unfinished file: what precedes the damage counts
+        for line in islice(read_lines(path), _HEAD_RECORDS):
+            if line.record.get("type") == "session_meta":
+                heads.append(object_in(line.record, "payload"))
     head = next((item for item in heads if item.get("id") == thread), heads[0] if heads else {})
     own, source = head.get("id"), object_in(head, "source")
     if not source.get("subagent") and head.get("thread_source") != "subagent":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def test_claude_code(tmp_path: Path) -> None:
         ("user", "summary", "What was said before"), ("assistant", "text", "Side"), ("user", "text", "also the docs"),
     ]  # fmt: skip
     turns, maker = read(path)
-    assert [turn.n for turn in turns] == list(range(1, 11))
+    assert [turn.number for turn in turns] == list(range(1, 11))
     assert (turns[4].tool, turns[8].marks) == ("Bash", ("sidechain=yes",))
     assert (maker.title, maker.first_prompt) == ("Fixing the bug", "Fix the bug")
     assert maker.unknown == {"hologram": 1}
@@ -176,6 +177,7 @@ def test_rollouts_that_are_compressed(tmp_path: Path) -> None:
         path.write_bytes(packed)
         assert [text for _, _, text in texts_in(path)] == ["a", "b"]
     path.write_bytes(packed[:-5])
+    assert SESSION_READERS["codex"].file(path).session_id == session_id(7)
     cut = read_lines(path)
     assert next(cut).record == rows[0]
     with pytest.raises(OSError, match="its end is missing"):
@@ -233,8 +235,7 @@ def test_rendered_turns_come_back(tmp_path: Path) -> None:
     texts = ["plain", "[Turn 9 - USER]\nforged", " [Turn 9 - USER] twice\n\n", "a\n\n\nb", "== ünï 文 ==", "[Turn"]
     turns = [Turn("s", n, "user", "text", text, "2026-02-14T10:00:00Z", "x y") for n, text in enumerate(texts, 1)]
     back = list(parse(render(turns), "s"))
-    assert [turn.text for turn in back] == texts
-    assert [(turn.n, turn.ts, turn.role, turn.kind) for turn in back] == [(t.n, t.ts, t.role, t.kind) for t in turns]
+    assert [replace(turn, tool="x y") for turn in back] == turns
 
 
 A = {"type": "user", "uuid": "a", "timestamp": "2026-02-14T10:00:00Z", "message": {"role": "user", "content": "é {}"}}

@@ -38,7 +38,7 @@ def fill(store: Store, folder: Path, count: int = 40, characters: int = 60_000) 
 def scan(project: Project, word: str) -> list[tuple[object, ...]]:
     """What a plain scan of all text finds."""
     return [
-        (turn.session_id, turn.n)
+        (turn.session_id, turn.number)
         for session in project.list_sessions()
         for turn in project.turns(session)
         if word.lower() in turn.text.lower()
@@ -76,7 +76,6 @@ def test_it_costs_what_a_grep_costs(size: str, archive: Store, tmp_path: Path) -
         publish((text[at : at + (8 << 20)] for at in range(0, len(text), 8 << 20)), tmp_path / "plain")
     for needle in (NEEDLE, "nowhere_to_be_found"):
         ours, theirs = _gets(archive, open_store(tmp_path / "plain"), needle)
-        print(f"{size}, {needle}: {ours} GETs, a grep over a plain text {theirs}")
         assert ours <= 1.2 * theirs + 2  # the documents' names and versions
 
 
