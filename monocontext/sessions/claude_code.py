@@ -196,7 +196,8 @@ def _is_stub(path: Path) -> bool:
     """Whether a file has only settings: it stays behind when a session moves to another project."""
     known = _LEFT_OUT | {"ai-title", "custom-title", "summary"}
     try:
-        lines = list(read_lines(path)) if path.suffix == ".jsonl" and path.stat().st_size <= _STUB_BYTES else []
+        is_short = path.suffix == ".jsonl" and path.stat().st_size <= _STUB_BYTES
+        lines = list(read_lines(path)) if is_short else []
     except OSError:  # reading it raises the error again
         return False
     return bool(lines) and all(

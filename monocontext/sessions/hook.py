@@ -18,9 +18,11 @@ from typing import Any
 EVENTS = ("session-start", "pre-compact", "stop", "session-end")
 OPTIONS = ("url", "project", "endpoint", "region", "profile", "agent", "pattern", "max-dollars")
 FLAGS = ("anonymous", "no-redact", "compile", "user")
+STORE_OPTIONS = ("endpoint", "region", "profile", "anonymous")  # those of both that `open_store` takes
 _URL_VARIABLES = ("MONOCONTEXT_URL", "CLAUDE_PLUGIN_OPTION_URL")  # the second one is set by our plugin in Claude Code
 _MOST_BYTES = 4 << 20  # of the JSON that an agent writes
-_IDLE_SECONDS, _MOST_SECONDS = 2.0, 8.0  # an agent may leave stdin open: reading ends after a pause, or so long in all
+_IDLE_SECONDS = 2.0  # an agent may leave stdin open: reading ends after a pause this long
+_MOST_SECONDS = 8.0  # of reading in all
 _LOG_BYTES = 1 << 20  # the size at which the log of uploads begins again
 
 
@@ -29,9 +31,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         event, options = parse_arguments(sys.argv[1:] if arguments is None else arguments)
         hook_input = read_input(0)
-        fields = {name: hook_input[name] for name in ("transcript_path", "session_id", "cwd") if hook_input.get(name)}
-        fields.setdefault("cwd", "" if "cwd" in fields else os.getcwd())  # which may be gone, such as a worktree
-        start_upload({**options, "event": event, **fields})
+        fields = {name: hook_input[name] for name in ("transcript_path", "session_id") if hook_input.get(name)}
+        cwd = hook_input.get("cwd") or os.getcwd()  # the latter raises if the directory is gone, such as a worktree's
+        start_upload({**options, **fields, "event": event, "cwd": cwd})
         if event == "session-start":
             from monocontext.sessions.brief import show_brief
 
@@ -123,7 +125,8 @@ def write_file(path: str | os.PathLike[str], data: bytes, mode: int = 0o600) -> 
 
 def one_line(text: object) -> str:
     """A text on one line, with control characters escaped, since a terminal would obey them."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in " ".join(str(text).split()))
+    words = " ".join(str(text).split())
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in words)
 
 
 def complain(error: object) -> None:

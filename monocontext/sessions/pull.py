@@ -121,7 +121,8 @@ def _path_mapper(folders: Mapping[str, str]) -> Callable[[str], str]:
     forms = {form(old): form(new) for old, new in pairs for form in (str, lambda text: json.dumps(text)[1:-1])}
     if not forms:
         return lambda text: text
-    pattern = re.compile(rf"(?<![\w.-])({'|'.join(map(re.escape, sorted(forms, key=len, reverse=True)))})(?![\w.-])")
+    olds = "|".join(map(re.escape, sorted(forms, key=len, reverse=True)))
+    pattern = re.compile(rf"(?<![\w.-])({olds})(?![\w.-])")
     return lambda text: pattern.sub(lambda match: forms[match[1]], text)
 
 

@@ -110,4 +110,5 @@ def _recognize_agent(path: Path) -> str:
 
 
 def _is_message(record: Record) -> bool:
-    return isinstance(record.get("role"), str) and ("content" in record or isinstance(record.get("tool_calls"), list))
+    has_content = "content" in record or isinstance(record.get("tool_calls"), list)
+    return isinstance(record.get("role"), str) and has_content

@@ -22,8 +22,9 @@ _KEY_HEADER = re.compile(r"""(?x)  # a line before the base64: `Proc-Type: 4,ENC
     [ \t+>\#*|-]* (?:\d{1,6}\W{1,6})?
     (?:(?:Proc-Type|DEK-Info|Comment|Version|Hash|Charset):[ ]?[^\n]{0,100})? [ \t\r"'$,\\n+]*""")
 _KEY_RUN = re.compile(r"[A-Za-z0-9+/=]{40,20000}")
-_LEAST_BASE64, _LEAST_LINE = 40, 16  # characters of base64: of a key, and of each of its lines but the last
-# How keys in DER and OpenSSH begin, whose first and last line may be missing.
+_LEAST_BASE64 = 40  # characters of base64 in a key
+_LEAST_LINE = 16  # characters of base64 in a line of a key, but for its last one
+# How the base64 of keys begins, in DER and as OpenSSH writes it, if the line `-----BEGIN ...` before it is missing.
 KEY_BEGINNINGS = ("MII MHcCAQEE MHQCAQEE MIGkAgEB MIHcAgEB MIGHAgEA MIG2AgEA MIHuAgEA MC4CAQAw b3BlbnNzaC1rZXktdjE".split())  # fmt: skip
 # `MII` alone is too common: a key that begins with it has one of the last three forms.
 _DER_KEY = re.compile(f"{'|'.join(KEY_BEGINNINGS[1:])}|MII...IBA[AD]|MII..(?:DB|TBX|zBJ)|MII.[\\w+/]{{2,4}}AgEA")
@@ -34,14 +35,11 @@ def find_private_keys(text: str) -> Iterator[Secret]:
     done = 0
     for mark in _KEY_MARK.finditer(text):
         if mark[1] == "BEGIN":
-            stop = _find_key_end(text, mark.end())
-            if stop is not None:
+            if (stop := _find_key_end(text, mark.end())) is not None:
                 done = stop
                 yield Secret(mark.start(), stop, _KIND)
-        elif mark.start() >= done:
-            start = _find_body_start(text, mark.start(), done)
-            if start is not None:
-                yield Secret(start, mark.end(), _KIND)
+        elif mark.start() >= done and (start := _find_body_start(text, mark.start(), done)) is not None:
+            yield Secret(start, mark.end(), _KIND)
 
 
 def _find_key_end(text: str, start: int) -> int | None:

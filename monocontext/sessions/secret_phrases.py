@@ -64,10 +64,8 @@ PHRASES = (
     Phrase((".alchemy.com/v2/", ".infura.io/v3/", ".infura.io/ws/v3/", ".quiknode.pro/", "rpc.ankr.com/"), "main.infura.io/v3/HEX", "main.infura.io/v3/docs", r"\.?(?:alchemy\.com/v2|infura\.io/(?:ws/)?v3|quiknode\.pro|rpc\.ankr\.com/[a-z0-9_]{2,40})/(?P<secret>[A-Z0-9_-]{28,70})", kind="node"),
     Phrase(("/private-",), "calendar.google.com/calendar/ical/name/private-HEX/basic.ics", "/private-beta/", r"/private-(?P<secret>[0-9a-f]{32})/", kind="calendar"),
     Phrase(("api.softlayer.com/",), "api.softlayer.com/rest/v3/HEXHEX", "api.softlayer.com/rest/v3/HEX", r"api\.softlayer\.com/(?:soap|rest)/v3(?:\.1)?/(?P<secret>[a-z0-9]{64})", kind="softlayer"),
-    Phrase(("sig=",), "acme.blob.core.windows.net/a?sig=SECRET", "acme.test/a?design=SECRET", r"(?<=[?&;])sig=(?P<secret>[A-Z0-9%+/=_-]{20,200})", kind="azure"),
     Phrase(("code=",), "acme.azurewebsites.net/api/a?code=SECRETSECRET", "acme.test/a?code=404", r"(?<=[?&])code=(?P<secret>[A-Z0-9_%/+-]{40,100}={0,2})", kind="azure"),
     Phrase(("signature",), "acme.test/a?X-Amz-Signature=HEX", "signature=of_a_function_with_two_arguments", r"""signature(?:(?<=[?&;, ]signature)=|(?<=x-...-signature)["']?[=:]\s?["']?|(?<=x-....-signature)["']?[=:]\s?["']?)(?P<secret>(?=[A-Z_%~-]{0,60}\d)[A-Z0-9%+/=_~-]{26,4000})""", kind="signed-url"),
-    Phrase(("x-amz-security-token",), "X-Amz-Security-Token: SECRET", "X-Amz-Security-Token: none", r"""x-amz-security-token["']?[=:]\s?["']?(?P<secret>[A-Z0-9%+/=_-]{16,4000})""", kind="signed-url"),
     Phrase(("appid=",), "api.openweathermap.org/data?appid=HEX", "acme.test/a?appid=12", r"(?<=[?&])appid=(?P<secret>[0-9a-f]{32})(?![a-z0-9])", kind="url-parameter"),
     Phrase(("://",), "postgres://name:SECRET@host", "postgres://name:$PASSWORD@host", r"""(?<=[a-z0-9])://[^\s/:@"'<>`]{0,100}:(?P<secret>(?![$<{]|\[REDACTED|\*{3}|%[sd(]|pass|pwd\b|secret[:@]|\w{1,3}@)[^\s/"'<>`(]{1,300})@(?=[\w\[{$])""", kind="url-credentials"),
     Phrase(("://",), "https://SECRET@host", "https://name@host", r"(?<=http|ttps)://(?P<secret>(?![$<{]|\[REDACTED)(?=[a-z_-]{0,100}\d)[a-z0-9_-]{16,200})@", kind="url-credentials"),
@@ -83,9 +81,6 @@ PHRASES = (
         (?P<secret>[^\r\n"'`\\<>{}()]{17,4000})""", kind="cookie"),
     Phrase(("otpauth:", "otpauth%3a"), "otpauth://totp/name?secret=SECRET", "otpauth://totp/name?digits=6", r"""otpauth(?::|%3a)
         [^\s"'<>\\]{0,400}? (?:[?&]|%3f|%26)secret(?:=|%3d) (?P<secret>[a-z2-7]{8,256}={0,6})""", kind="totp"),
-    Phrase(("accountkey", "sharedaccesskey", "sharedaccesssignature"), "AccountName=name;AccountKey=SECRET", "AccountName=name;AccountKey=key", r"""
-        (?:accountkey|sharedaccess(?:key|signature))["']?\s{0,2}[=:]\s{0,2}["']?
-        (?P<secret>[A-Za-z0-9+/]{20,200}={0,2})""", kind="azure"),
     Phrase(("login", "setapikey", "authtoken", "auth "), "vault login SECRET", "vault login -method=github", r"""
         (?<=[a-z0-9_.-][ \t-])(?:login|setapikey|authtoken|auth)(?:\s(?:init|login|token|add|set))? <OPTIONS>
         (?P<secret>(?P<rest>[A-Za-z0-9_.=+~-]{16,2000})) (?![\w/:@-])""", kind="command-token"),
@@ -108,8 +103,6 @@ PHRASES = (
     Phrase(("ldap",), "ldapsearch -w SECRET", "ldapsearch -W -x", r"\bldap[a-z]{3,8} <ARGS> (?-i:-w)[ =]{1,2} <WORD>"),
     Phrase(("sqlcmd", "ipmitool", "zip", "unzip"), "sqlcmd -U name -P SECRET", "sqlcmd -U name -p secret", r"""
         \b(?:sqlcmd|ipmitool|(?:un)?zip) <ARGS> (?-i:-P)[ =]{1,2} <WORD>"""),
-    Phrase(("keytool", "jarsigner"), "keytool -list -storepass SECRET", "keytool -list -storetype JKS", r"""
-        \b(?:keytool|jarsigner) <ARGS> -(?:store|key|src|dest)[a-z]{0,8}pass(?:wd|word)? [ =]{1,2} <WORD>"""),
     Phrase(("smbclient", "lftp"), "smbclient //host/share -U name%SECRET", "smbclient //host/share -U name", r"""
         \b(?: smbclient<ARGS>-U\s?["']?[^\s%"']{1,100}% | lftp<ARGS>-u\s?["']?[^\s,"']{1,100}, ) <BARE>"""),
     Phrase(("htpasswd",), "htpasswd -b file name SECRET", "htpasswd -c file name", r"""

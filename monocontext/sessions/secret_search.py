@@ -63,7 +63,8 @@ def _find_plain(text: str, extra: Sequence[re.Pattern[str]]) -> Iterator[Secret]
     yield from _PREFIXES.spans(text, text)
     yield from _PIECES.spans(text, text)
     for kind, pattern in _SHAPELESS:
-        yield from (Secret(*match.span("secret" if pattern.groups else 0), kind) for match in pattern.finditer(text))
+        group = "secret" if pattern.groups else 0
+        yield from (Secret(*match.span(group), kind) for match in pattern.finditer(text))
     if "-----" in text:
         yield from find_private_keys(text)
     lower = text.replace("\u0130", "I").lower()  # the one letter that is longer in lower case
@@ -155,7 +156,8 @@ def _any_of(words: list[str]) -> str:
 
 def shape_of(phrase: Phrase) -> Shape:
     ahead = "" if phrase.before else f"(?={_any_word(phrase.words)})"  # a shorter word may have led here
-    return Shape(phrase.kind, f"(?{'x' if phrase.is_cased else 'ix'}:{ahead}{expand(phrase.pattern)})", phrase.before)
+    flags = "x" if phrase.is_cased else "ix"
+    return Shape(phrase.kind, f"(?{flags}:{ahead}{expand(phrase.pattern)})", phrase.before)
 
 
 def _token_rules() -> Iterator[tuple[str, Rule]]:

@@ -80,10 +80,9 @@ _REFERENCE = re.compile(r"""(?ix)  # the beginning of what stands in place of a 
     | ~/ | /(?:[\w.@-]+/)+ | file:                      # ~/key, /run/secrets/key, file:key
     | (?:null|none|nil|true|false|undefined|os|process|env|secrets|vars?|self|this|your|my|dummy|placeholder|settings
         |config|args|options)(?:\b|[._-])""")  # null, os.environ, your-token; not nullable1
-_PLACEHOLDER = (
-    re.compile(r"""(?x)your|Your|YOUR | (?i:example|placeholder|dummy|redacted|changeme|insert|replace)
+_PLACEHOLDER = re.compile(r"""(?x)  # your-key, ab***, 0000000; not 000
+    your|Your|YOUR | (?i:example|placeholder|dummy|redacted|changeme|insert|replace)
     | x{4}|X{4} | \*{3} | \.{3} | (.)\1{6} | (?i:1234567890|abcdefgh|a1b2c3d4e5)""")
-)  # your-key, ab***, 0000000; not 000
 # os.environ[, tokens.next, getpass(; not tokens-next
 _CODE = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)*(?:[({\[]|\.{3}|\)|$)")
 # getpass.getpass(, password), or 2fa(); not pa)ss
@@ -213,7 +212,8 @@ def _is_token(value: str, strength: Strength) -> bool:
 
 def _is_passphrase(value: str, is_sure: bool) -> bool:
     """Whether several words are a passphrase (`correct horse battery`), and not a message (`Enter your password:`)."""
-    if _MESSAGE.search(value.rstrip(".?!") if any(map(str.isdigit, value)) else value):
+    has_digits = any(map(str.isdigit, value))
+    if _MESSAGE.search(value.rstrip(".?!") if has_digits else value):
         return False
     return is_sure or any(map(is_mixed, value.split())) or (not _PROSE.search(value) and len(value) < 60)
 

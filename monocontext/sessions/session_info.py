@@ -15,7 +15,7 @@ import io
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 import zstandard
@@ -62,6 +62,13 @@ class SessionInfo:
     write_id: str = ""  # a new value in each write: equal contents would have equal ETags
 
 
+class StoredInfo(NamedTuple):
+    """The description of a session in the archive."""
+
+    info: SessionInfo
+    etag: str  # of the session's object
+
+
 def pack(info: SessionInfo, lines: Sequence[bytes]) -> bytes:
     """The bytes of a session's object. `lines`: the records as JSON, without newlines."""
     compressor = zstandard.ZstdCompressor(level=9)
@@ -69,7 +76,7 @@ def pack(info: SessionInfo, lines: Sequence[bytes]) -> bytes:
     return compressor.compress(head + b"\n") + compressor.compress(b"".join(line + b"\n" for line in lines))
 
 
-def read_info(store: Store, key: str, size_bytes: int, etag: str | None = None) -> tuple[SessionInfo, str]:
+def read_info(store: Store, key: str, size_bytes: int, etag: str | None = None) -> StoredInfo:
     """The description of a session, and its ETag (1 GET of the beginning, 1 more for a very long description). Raises
     `NotFound`, `DamagedData`, `UnsupportedFormat`, and `ContextChanged` for another version than that of `etag`."""
     blob, name = store.get_range(key, 0, min(_HEAD_BYTES, size_bytes), etag=etag), f"{store.url}/{key}"
@@ -79,9 +86,9 @@ def read_info(store: Store, key: str, size_bytes: int, etag: str | None = None) 
     except zstandard.ZstdError as error:
         raise DamagedData(f"{name} is not a session: {error}") from None
     if inflate.eof:
-        return _parse(line, name), blob.etag
+        return StoredInfo(_parse(line, name), blob.etag)
     info, _, etag = read_session(store, key)
-    return info, etag
+    return StoredInfo(info, etag)
 
 
 def read_session(store: Store, key: str) -> tuple[SessionInfo, list[bytes], str]:
@@ -110,16 +117,15 @@ def digest_of(lines: Sequence[bytes]) -> str:
 def _parse(line: bytes, where: str) -> SessionInfo:
     try:
         result = json.loads(line)
-        if (version := result["format"]) > _FORMAT:
-            problem = f"has format {version}, but this version reads formats up to {_FORMAT}: upgrade monocontext"
-            raise UnsupportedFormat(f"{where}: {problem}")
-        fields: dict[str, Any] = {name: result[name] for name in SessionInfo.__slots__ if name in result}
-        fields |= {name: tuple(fields[name]) for name in ("users", "tools")}
-        return SessionInfo(**fields)
-    except UnsupportedFormat:  # a `ValueError` as well
-        raise
+        version = result["format"]
+        if version <= _FORMAT:
+            fields: dict[str, Any] = {name: result[name] for name in SessionInfo.__slots__ if name in result}
+            fields |= {name: tuple(fields[name]) for name in ("users", "tools")}
+            return SessionInfo(**fields)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise DamagedData(f"{where} is not a session: {error!r}") from None
+    advice = "upgrade monocontext"
+    raise UnsupportedFormat(f"{where} has format {version}, but this version reads formats up to {_FORMAT}: {advice}")
 
 
 def key_part(name: str, kind: str = "name") -> str:

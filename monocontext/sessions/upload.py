@@ -26,7 +26,7 @@ from monocontext.sessions.reader import SessionFile
 from monocontext.sessions.readers import SESSION_READERS
 from monocontext.sessions.records import Record, dumps, ids_of
 from monocontext.sessions.redaction import Finding, Redactor
-from monocontext.sessions.session_info import SessionInfo, digest_of, pack, read_info, read_session, session_key
+from monocontext.sessions.session_info import SessionInfo, StoredInfo, digest_of, pack, session_key
 from monocontext.stores.protocol import Store, put_own
 
 Note = Callable[[str], object]
@@ -61,7 +61,6 @@ class _Copy:
     ids: list[str]  # of its records, in order; see `ids_of`
     count: int  # of records, with those that have no id
     load: Callable[[], tuple[SessionInfo, list[bytes]]]  # returns its description and its records as lines of JSON
-    etag: str | None = None  # of the object in the archive; None for a copy on this machine
 
 
 def upload_session(
@@ -89,8 +88,8 @@ def upload_session(
     load = cache(partial(_redacted, file, name, records, redactor, user))  # once, and only if it is needed
     report = Uploaded(file.session_id, name)
     if records and dry_run:
-        stored, (info, lines) = _read_stored(store, session_key(name, file.session_id)), load()
-        report = _report(info, stored[0] if stored else SessionInfo(file.session_id, name), sum(map(len, lines)))
+        info, lines = load()
+        report = _report(info, _read_stored(store, session_key(name, file.session_id)), sum(map(len, lines)))
     elif records:
         copy = _Copy(ids_of(record for _, record in records), len(records), load)
         if file.agent == "chat":  # its records have neither uuid nor time: what they say tells them apart
@@ -212,14 +211,14 @@ def _store(store: Store, project: str, session_id: str, new: _Copy) -> Uploaded:
     key = session_key(project, session_id)
     for _ in range(_ATTEMPTS):
         with suppress(AlreadyExists, NotFound, ContextChanged):  # another machine was faster: look again
-            before = _read_stored(store, key)
-            if before is None:
+            stored = _read_stored(store, key)
+            if stored is None:
                 return _put(store, project, session_id, new, None)
-            info, _ = before
+            info = stored.info
             if info.identity != _digest(new.ids[: info.identities]):
                 return _Copies(store, project, session_id).add(new)
             is_longer = len(new.ids) > info.identities or new.count > info.records
-            return _put(store, project, session_id, new, before) if is_longer else Uploaded(session_id, project)
+            return _put(store, project, session_id, new, stored) if is_longer else Uploaded(session_id, project)
     raise MonocontextError(f"{store.url}: others wrote {session_id} during all {_ATTEMPTS} attempts: try again")
 
 
@@ -234,10 +233,11 @@ class _Copies:
         self._store, self._project, self._session_id = store, project, session_id
         self._further = [f"{session_id}.{number}" for number in range(2, _MOST_COPIES + 1)]
         names = {session_key(project, name): name for name in (session_id, *self._further)}
-        self._copies = dict[str, _Copy]()
+        self._copies, self._stored = dict[str, _Copy](), dict[str, StoredInfo]()
         for item in store.list(session_key(project, session_id).removesuffix(session_info.ENDING) + "."):
             if name := names.get(item.key):
-                self._copies[name] = _copy_of(*read_session(store, item.key))
+                info, lines, etag = session_info.read_session(store, item.key)
+                self._copies[name], self._stored[name] = _copy_of(info, lines), StoredInfo(info, etag)
 
     def add(self, new: _Copy) -> Uploaded:
         """Store a copy. Raises `AlreadyExists`, `NotFound`, `ContextChanged` if another machine was faster."""
@@ -259,7 +259,7 @@ class _Copies:
             is_part = any(set(copy.ids) < other for other in (ids, first_ids, *others))
             if is_part and name not in (self._session_id, new_id):
                 with suppress(NotFound, AlreadyExists):  # it has just changed: it stays
-                    self._store.delete(session_key(self._project, name), if_match=copy.etag)
+                    self._store.delete(session_key(self._project, name), if_match=self._stored[name].etag)
         return report
 
     def _further_id(self, copy: _Copy) -> str:
@@ -270,41 +270,41 @@ class _Copies:
         raise MonocontextError(f"{self._store.url}: {self._session_id} has {_MOST_COPIES} different copies: remove one")
 
     def _put(self, name: str, copy: _Copy) -> Uploaded:
-        before = self._copies.get(name)
-        return _put(self._store, self._project, name, copy, (before.load()[0], before.etag) if before else None)
+        return _put(self._store, self._project, name, copy, self._stored.get(name))
 
 
 def _digest(ids: list[str]) -> str:
     return digest_of([name.encode("utf-8", "backslashreplace") for name in ids])
 
 
-def _copy_of(info: SessionInfo, lines: list[bytes], etag: str | None = None) -> _Copy:
-    return _Copy(ids_of(map(json.loads, lines)), len(lines), lambda: (info, lines), etag)
+def _copy_of(info: SessionInfo, lines: list[bytes]) -> _Copy:
+    return _Copy(ids_of(map(json.loads, lines)), len(lines), lambda: (info, lines))
 
 
-def _report(info: SessionInfo, stored: SessionInfo, size_bytes: int) -> Uploaded:
-    """The report of an upload that wrote `info` with its records over `stored`."""
-    records, turns = max(0, info.records - stored.records), max(0, info.turns - stored.turns)
+def _report(info: SessionInfo, stored: StoredInfo | None, size_bytes: int) -> Uploaded:
+    """The report of an upload that writes `info` with its records over `stored`; None if there is nothing yet."""
+    old_records, old_turns = (stored.info.records, stored.info.turns) if stored else (0, 0)
+    records, turns = max(0, info.records - old_records), max(0, info.turns - old_turns)
     return Uploaded(info.session_id, info.project, records, turns, size_bytes)
 
 
-def _put(store: Store, project: str, name: str, copy: _Copy, before: tuple[SessionInfo, str | None] | None) -> Uploaded:
-    """Write a copy under an id, over `before`. Raises `AlreadyExists` or `NotFound` if another machine was faster."""
+def _put(store: Store, project: str, name: str, copy: _Copy, stored: StoredInfo | None) -> Uploaded:
+    """Write a copy under an id, over `stored`. Raises `AlreadyExists` or `NotFound` if another machine was faster."""
     info, lines = copy.load()
-    stored, etag = before or (SessionInfo(name, info.project), None)
-    kinds = {*info.redacted, *stored.redacted}  # a session that was pulled has marks, which are not counted again
-    redacted = {kind: max(info.redacted.get(kind, 0), stored.redacted.get(kind, 0)) for kind in sorted(kinds)}
+    old = stored.info if stored else SessionInfo(name, project)
+    kinds = {*info.redacted, *old.redacted}  # a session that was pulled has marks, which are not counted again
+    redacted = {kind: max(info.redacted.get(kind, 0), old.redacted.get(kind, 0)) for kind in sorted(kinds)}
     written = replace(
-        info, session_id=name, users=tuple(dict.fromkeys([*stored.users, *info.users])), redacted=redacted,
-        is_redacted=info.is_redacted and stored.is_redacted, write_id=uuid.uuid4().hex)  # fmt: skip
+        info, session_id=name, users=tuple(dict.fromkeys([*old.users, *info.users])), redacted=redacted,
+        is_redacted=info.is_redacted and old.is_redacted, write_id=uuid.uuid4().hex)  # fmt: skip
     data = pack(written, lines)
-    put_own(store, session_key(project, name), data, if_match=etag)
+    put_own(store, session_key(project, name), data, if_match=stored.etag if stored else None)
     return _report(info, stored, len(data))
 
 
-def _read_stored(store: Store, key: str) -> tuple[SessionInfo, str] | None:
+def _read_stored(store: Store, key: str) -> StoredInfo | None:
     """The description of the session under a key and its ETag (1 HEAD, 1 GET); None if there is no session."""
     with suppress(NotFound):
         head = store.head(key)
-        return read_info(store, key, head.size_bytes, head.etag)
+        return session_info.read_info(store, key, head.size_bytes, head.etag)
     return None
