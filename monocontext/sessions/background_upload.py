@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 
 from monocontext.errors import MonocontextError
 from monocontext.sessions.claude_code import main_folder
-from monocontext.sessions.hook import STORE_OPTIONS, home, one_line
+from monocontext.sessions.hook import home, one_line
 from monocontext.sessions.project_name import project_of
 from monocontext.sessions.reader import SessionFile
 from monocontext.sessions.readers import SESSION_READERS, discover_sessions, recognize_session
@@ -32,6 +32,7 @@ from monocontext.stores.protocol import Store
 
 _COOLDOWN_SECONDS = 60.0  # the least time between two uploads of a running session
 _RESTING_SECONDS = 3600.0  # a session whose file has not changed for this long is taken to have ended
+_STORE_OPTIONS = ("endpoint", "region", "profile", "anonymous")
 
 
 def main() -> None:
@@ -60,7 +61,7 @@ def upload_missing(job: dict[str, Any]) -> None:
             lock.acquire()
     except Timeout:
         return  # another one waits already, and will see what this one would
-    store_options: dict[str, Any] = {name: job[name] for name in STORE_OPTIONS if job.get(name)}
+    store_options: dict[str, Any] = {name: job[name] for name in _STORE_OPTIONS if job.get(name)}
     try:
         with closing(open_store(str(job["url"]), **store_options)) as store:
             upload = partial(_upload_wanted, store, job)
@@ -74,7 +75,7 @@ def upload_missing(job: dict[str, Any]) -> None:
 
 def _name_of(job: dict[str, Any]) -> str:
     """The name of a job's locks and states, shared by jobs that would upload the same sessions in the same way."""
-    options = ("url", "project", "agent", "patterns", "no_redact", "user", *STORE_OPTIONS)
+    options = ("url", "project", "agent", "patterns", "no_redact", "user", *_STORE_OPTIONS)
     scope = json.dumps(["" if job.get("user") else _project_here(job), *map(job.get, options)])
     return hashlib.sha256(scope.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 from monocontext.errors import MonocontextError, NotFound, StoreFailure
-from monocontext.sessions.hook import STORE_OPTIONS
 from monocontext.sessions.project_name import project_of
 from monocontext.sessions.session_info import BRIEF, COMPILED, key_part
 from monocontext.stores import open_store
@@ -26,7 +25,8 @@ def show_brief(hook_input: dict[str, object], options: dict[str, object], compla
     """Print the brief of the project that an agent starts in; after a compaction also where the session is archived."""
     url, results = str(options["url"]), list[str | MonocontextError]()
     project = str(options.get("project") or project_of(str(hook_input.get("cwd") or os.getcwd())))
-    store_options: dict[str, Any] = {name: options[name] for name in STORE_OPTIONS if name in options}
+    names = ("endpoint", "region", "profile", "anonymous")
+    store_options: dict[str, Any] = {name: options[name] for name in names if name in options}
 
     def read() -> None:
         try:

@@ -18,7 +18,6 @@ from typing import Any
 EVENTS = ("session-start", "pre-compact", "stop", "session-end")
 OPTIONS = ("url", "project", "endpoint", "region", "profile", "agent", "pattern", "max-dollars")
 FLAGS = ("anonymous", "no-redact", "compile", "user")
-STORE_OPTIONS = ("endpoint", "region", "profile", "anonymous")  # those of both that `open_store` takes
 _URL_VARIABLES = ("MONOCONTEXT_URL", "CLAUDE_PLUGIN_OPTION_URL")  # the second one is set by our plugin in Claude Code
 _MOST_BYTES = 4 << 20  # of the JSON that an agent writes
 _IDLE_SECONDS = 2.0  # an agent may leave stdin open: reading ends after a pause this long

@@ -76,7 +76,7 @@ def parse(text: str, session_id: str) -> Iterator[Turn]:
         yield Turn(session_id, int(number), role.lower(), known_kind, body, time, tool, tuple(marks.split()))
 
 
-class Span(NamedTuple):
+class TimeSpan(NamedTuple):
     """A span of time, in seconds since 1970, with its two ends."""
 
     first: float
@@ -98,15 +98,15 @@ class Span(NamedTuple):
         return results
 
 
-ALWAYS = Span(float("-inf"), float("inf"))
+ALWAYS = TimeSpan(float("-inf"), float("inf"))
 
 
-def span_of(since: Any, until: Any) -> Span:
+def span_of(since: Any, until: Any) -> TimeSpan:
     """The span from `since` to `until`, a date being a whole day and None no limit. Raises `MonocontextError`."""
     first = ALWAYS.first if since is None else _seconds(since)
     last = ALWAYS.last if until is None else _seconds(until)
     is_date = not isinstance(until, int | float) and len(str(until)) == len("2026-02-14")  # also a `datetime.date`
-    return Span(first, last + 86_399.999999 if is_date else last)  # the last microsecond of the day
+    return TimeSpan(first, last + 86_399.999999 if is_date else last)  # the last microsecond of the day
 
 
 def _seconds(when: Any) -> float:
