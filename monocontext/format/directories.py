@@ -75,7 +75,7 @@ def _filters_in(ref: refs.FilterDirectory, rows: list[Any]) -> Entries:
         entries = refs.parse_filters(rows)
         refs.check_filters(entries, ref.stop_frame)
     is_outside = any(entry.first_frame < ref.first_frame or entry.stop_frame > ref.stop_frame for entry in entries)
-    refs.require(not is_outside, f"filters of frames outside of {ref.first_frame} to {ref.stop_frame}")
+    refs.require(not is_outside, f"expected filters of frames {ref.first_frame} to {ref.stop_frame}, found others")
     return entries
 
 

@@ -146,9 +146,9 @@ class DocumentPage:
         count = int.from_bytes(data[8:12], "little")
         size = zstandard.frame_content_size(data[12:])
         is_possible = 0 <= size <= MOST_PAGE_BYTES and count > 0
-        require(is_possible, f"expected documents in at most {MOST_PAGE_BYTES:,} bytes, found {count:,} in {size:,}")
+        require(is_possible, f"impossible sizes: {count:,} documents in {size:,} bytes")
         body = zstandard.ZstdDecompressor().decompress(data[12:])
-        require(len(body) == size >= count * _ROW_BYTES, f"expected {count} documents, found {len(body)} bytes")
+        require(len(body) == size >= count * _ROW_BYTES, f"{count} documents do not fit in {len(body)} bytes")
         columns, offset = decode_columns(_COLUMNS, count, body, 0)
         gaps, gap_newlines, characters, self.bytes, self.newlines, name_bytes, metadata_bytes = columns
         self._heap = body[offset:]

@@ -200,7 +200,7 @@ class Page:
         """Raise `ValueError` unless the page is possible and agrees with the root."""
         stored_bytes, sizes, characters, newlines, _, flags = self._columns.values()
         count, in_runs, in_root = len(flags), self._run_starts[-1], self.ref.frames - before.frames
-        require(count == in_runs == in_root, f"{count} frames, {in_runs} in its runs, {in_root} in the root")
+        require(count == in_runs == in_root, f"frames: {count} in the page, {in_runs} in runs, {in_root} in the root")
         for run in self.runs:
             if run.frames < 1 or run.codec not in CODECS:
                 raise ValueError(f"a run has an impossible number of frames or codec: {run}")

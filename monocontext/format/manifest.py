@@ -164,7 +164,7 @@ class Manifest:
             refs.require(not isinstance(last, refs.PageDirectory), "the last page is a directory")
             if self.documents:
                 self.documents.check(self.text_bytes, self.characters, self.newlines)
-            refs.require(self.text_bytes < refs.LIMIT and self.stored_bytes < refs.LIMIT, "counts are out of range")
+            refs.require(self.text_bytes < refs.LIMIT and self.stored_bytes < refs.LIMIT, "sizes exceed 2^62 bytes")
             refs.require(covered <= self.frames, f"directories of filters cover {covered} frames of {self.frames}")
             copy = self.last_page
             fits = copy is None or (last is not None and len(copy) == last.size_bytes)

@@ -326,7 +326,7 @@ def check_pages(pages: Sequence[PageRef], before: PageRef | None = None) -> None
         where = f"page {number}"
         check_entry(where, page, pages[number - 1] if number else None)
         if isinstance(page, PageDirectory):
-            require(page.pages >= page.entries, f"{where}: {page.pages} pages in {page.entries} entries")
+            require(page.pages >= page.entries, f"{where}: fewer pages ({page.pages}) than entries ({page.entries})")
         require(page.frames > before.frames, f"{where}: frames do not rise: {before.frames}, {page.frames}")
         size, newlines = page.bytes - before.bytes, page.newlines - before.newlines
         characters = page.characters - before.characters
@@ -341,12 +341,12 @@ def check_filters(refs: Sequence[FilterRef], frames: int) -> None:
         where = f"filter {number}"
         is_possible = ref.bits in FILTER_BITS and 0 < ref.overlap_bytes < 1 << 32 and ref.seed < 1 << 32
         require(is_possible, f"{where}: bits {ref.bits}, overlap_bytes {ref.overlap_bytes} or seed is impossible")
-        require(0 < len(ref.runs) <= MOST_FILTER_RUNS, f"{where}: {len(ref.runs)} runs, at most {MOST_FILTER_RUNS}")
+        require(0 < len(ref.runs) <= MOST_FILTER_RUNS, f"{where}: {len(ref.runs)} runs, not 1 to {MOST_FILTER_RUNS}")
         columns = 0
         for run in ref.runs:
             require(columns <= run.first_column and run.frames > 0, f"{where}: columns do not rise")
             columns = run.first_column + run.frames
-        require(columns <= ref.width < 1 << 32, f"{where}: {columns} columns of {ref.width}")
+        require(columns <= ref.width < 1 << 32, f"{where}: {columns} columns do not fit a width of {ref.width}")
         require(bool(ref.parts) and all(map(ID.fullmatch, ref.parts)), f"{where}: {ref.parts} are not all ids")
     stop = 0
     for run in sorted(run for ref in refs for run in ref.runs):
@@ -362,7 +362,7 @@ def check_filter_directories(refs: Sequence[FilterDirectory], covered: int = 0) 
         where = f"filter directory {number}"
         check_entry(where, ref, refs[number - 1] if number else None)
         follows = covered <= ref.first_frame and ref.frames > 0
-        require(follows, f"{where}: frames {ref.first_frame} to {ref.stop_frame}, after {covered}")
+        require(follows, f"{where}: frames {ref.first_frame} to {ref.stop_frame} cannot follow frame {covered}")
         covered = ref.stop_frame
     return covered
 
@@ -373,7 +373,7 @@ def check_entry(where: str, entry: Any, before: object) -> None:
     require(0 < entry.size_bytes <= MOST_PAGE_BYTES, f"{where}: size_bytes {entry.size_bytes:,} is impossible")
     if hasattr(entry, "level"):
         is_possible = 0 < entry.level <= MOST_LEVELS and entry.entries > 0
-        require(is_possible, f"{where}: a directory of level {entry.level} with {entry.entries} entries")
+        require(is_possible, f"{where}: level {entry.level} with {entry.entries} entries is impossible")
         follows = before is None or level_of(before) >= entry.level
         require(follows, f"{where}: a directory of level {entry.level} after one of level {level_of(before)}")
 

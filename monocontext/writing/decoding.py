@@ -129,7 +129,7 @@ def decode_file(file: IO[bytes], label: str, reading: InputOptions, *, may_be_bi
         refuse_known_kinds(label, data)
         must_be_text = not may_be_binary or compression != ""
         if must_be_text and not wide_encoding(data, reading.encoding) and is_binary(data, reading.encoding):
-            raise NotText(label, "binary", "convert it to text first")
+            raise NotText(label, "a binary file", "convert it to text first")
         decoder = Decoder(label, reading)
         while data:
             yield decoder.feed(data)

@@ -228,8 +228,8 @@ def read_source(source: InputFile, reading: InputOptions) -> Iterator[Utf8]:
             yield from pieces
             if was_changed or _was_changed(file, before):
                 reading.note(
-                    f"{source.label}: shortened or overwritten while it was read, so its text is stored in part; the "
-                    f"next sync reads it again"
+                    f"{source.label}: shortened or overwritten while it was read, so only part of its text is stored; "
+                    f"the next sync reads it again"
                 )
             return
 

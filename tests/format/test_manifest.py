@@ -93,7 +93,7 @@ VIOLATIONS = {
     "page 1: 30 bytes, 20 characters and 21 newlines": with_page(newlines=24),
     "page 1: 30 bytes, 1 characters and 0 newlines": with_page(characters=21),  # two frames, one character
     "documents need at least one page": dataclasses.replace(GOOD, documents=DocumentsRef(())),
-    "counts are out of range": dataclasses.replace(GOOD, stored_bytes=1 << 62),
+    r"sizes exceed 2\^62 bytes": dataclasses.replace(GOOD, stored_bytes=1 << 62),
     "final_newline is true, but newlines is 0": root_of(PageRef(HEX, 9, 1, 1, 3, 3, 0), final_newline=True),
 }
 

@@ -116,7 +116,7 @@ NO_PAGES: dict[str, list[bytes]] = {
     "4 frames need a page of 106 bytes": [raw_page(b"[]", count=4)],
     "4294967295 frames need a page": [raw_page(b"[]", count=2**32 - 1)],
     ".*frames need a page": [encode_page(RUNS, RECORDS)[:12] + b"\xff\xff\xff\xff" + encode_page(RUNS, RECORDS)[16:]],
-    "3 frames, 0 in its runs": [raw_page(b"{}"), raw_page(b"[]")],
+    "frames: 3 in the page, 0 in runs": [raw_page(b"{}"), raw_page(b"[]")],
     ".": [
         *map(raw_page, (b"", b"not json", b"\xff\xff", b"[1]", b"null", b'["abcdef"]', b"[" * 100_000)),
         raw_page(b"[" * 900 + b"]" * 900),
@@ -132,8 +132,8 @@ def test_no_page(what: str) -> None:
 
 NO_OBJECTS = ("../escape", "/etc/passwd", "manifest.json", "SEGMENTS/a", "", None, "s3://bucket/without-an-etag")
 IMPOSSIBLE_RUNS: dict[str, list[dict[str, object]]] = {
-    "3 frames, 2 in its runs, 3 in the root": [{"frames": 2}],
-    "3 frames, 4 in its runs, 3 in the root": [{"frames": 4}],
+    "frames: 3 in the page, 2 in runs, 3 in the root": [{"frames": 2}],
+    "frames: 3 in the page, 4 in runs, 3 in the root": [{"frames": 4}],
     "expected a count, found": [{"offset": value} for value in (-1, 1.5, True, 10**20, float("nan"), float("inf"))],
     "expected a count, found .": [{"offset": "x"}, {"offset": None}, {"frames": 3.0}, {"frames": -1}],
     "a run has an impossible number": [{"codec": "lzma"}, {"codec": None}],
@@ -180,7 +180,9 @@ def test_a_page_and_its_root_that_disagree(field: str, before: PageRef | None) -
     ref = page_ref(data, RECORDS, before)
     for difference in (1, -1):
         lying = dataclasses.replace(ref, **{field: getattr(ref, field) + difference})
-        must_refuse(data, lying, "not a page of this context: (sums differ: expected|3 frames, 3 in its runs)", before)
+        must_refuse(
+            data, lying, "not a page of this context: (sums differ: expected|frames: 3 in the page, 3 in runs)", before
+        )
 
 
 def test_writers_refuse_tables_that_do_not_add_up() -> None:

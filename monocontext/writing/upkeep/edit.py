@@ -104,8 +104,8 @@ def _store_texts(
         numbers = {names_by_utf8[utf8]: number for number, utf8 in stored if utf8 in names_by_utf8}
         missing = [name for name in texts if name not in numbers]
         if missing and not adds:
-            more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
-            raise NotFound(f"no document {missing[0]!r}{more} to replace: `update` adds new ones")
+            more = f" ({len(missing):,} names are missing)" if len(missing) > 1 else ""
+            raise NotFound(f"no document is named {missing[0]!r}{more}: `update` adds new ones")
         new = [(name, texts[name].text, json.loads(texts[name].metadata or b"null")) for name in missing]
         changes = {number: texts[name] for name, number in numbers.items()}
         return Edit(changes, store_text(store, as_inputs(new), base) if new else None)

@@ -202,7 +202,7 @@ def _load_documents(ref: DocumentsRef | None, get: Callable[[str], bytes], repor
             result = decode_names(get(key), table)
             expected = last_of_each_name(entries_of(hashes[first * HASH_BYTES : table.documents * HASH_BYTES], first))
             if expected.tobytes() != last_of_each_name(result).tobytes():
-                report.problems.append(f"{key}: does not find the documents {first} to {table.documents - 1} by name")
+                report.problems.append(f"{key}: does not find documents {first} to {table.documents - 1} by name")
         first = table.documents
     return pages
 

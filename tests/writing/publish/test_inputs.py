@@ -232,7 +232,7 @@ def test_binary_files_of_a_directory_are_left_out_and_counted(folder: Path, erro
         (folder / "sub" / f"{number}.bin").write_bytes(data)
     notes: list[str] = []
     assert read_back(folder, errors=errors, note=notes.append) == before
-    assert "left out 4 files that are not text: sub/0.bin (binary), sub/1.bin (binary), " in notes[0]
+    assert "left out 4 files that are not text: sub/0.bin (a binary file), sub/1.bin (a binary file), " in notes[0]
     for number in range(4, 28):
         (folder / "sub" / f"{number}.bin").write_bytes(b"\0")
     read_back(folder, note=notes.append)

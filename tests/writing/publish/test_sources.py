@@ -43,7 +43,7 @@ NO_TEXTS = {
     "flipped.bz2": (bz2.compress(WORDS.encode())[:-30] + bytes(30), "damaged bzip2 data"),
     "l.txt": (("Käse" * 9000).encode("latin-1"), "not utf-8 at byte 1"),
     "paper.pdf": (b"%PDF-1.7\n%\xe2\xe3\n" * 99, "a PDF"),
-    "tar.gz": (gzip.compress(b"name\0\0\0\0" * 99), "binary"),
+    "tar.gz": (gzip.compress(b"name\0\0\0\0" * 99), "a binary file"),
     "u.txt": ("wide text".encode("utf-32"), "looks like UTF-32"),
     "w.txt": ("wide text".encode("utf-16"), "looks like UTF-16"),
     "x.zip": (b"PK\x03\x04\0\0", "a zip archive or an office file"),
@@ -129,7 +129,7 @@ def test_a_document_whose_file_is_no_text_any_more_stays_and_is_named(folder: Pa
     found = sync(folder, place, delete=True, note=notes.append)
     assert (found.changed, found.deleted, found.unchanged) == ((), (), 5)
     assert documents_of(place)["a.log"] == WORDS
-    assert "a.log (binary; its earlier text stays)" in notes[0]
+    assert "a.log (a binary file; its earlier text stays)" in notes[0]
     (folder / "a.log").unlink()
     assert sync(folder, place, delete=True, note=str).deleted == ("a.log",)
 
@@ -207,4 +207,4 @@ def test_a_long_file_that_is_cut_is_named(tmp_path: Path) -> None:
     assert len(next(pieces)[0]) == 1 << 20
     os.truncate(path, 12 << 20)
     assert sum(len(data) for data, _ in pieces) == 11 << 20
-    assert "a.log: shortened or overwritten while it was read, so its text is stored in part" in notes[-1]
+    assert "a.log: shortened or overwritten while it was read, so only part of its text is stored" in notes[-1]

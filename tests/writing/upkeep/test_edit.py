@@ -300,7 +300,7 @@ def test_a_needle_after_a_hundred_edits(store: MemoryStore, monkeypatch: pytest.
 
 def test_what_is_not_there_is_an_error_and_changes_nothing(store: MemoryStore) -> None:
     publish({"a": "A"}, store)
-    with pytest.raises(NotFound, match=r"no document 'x' and 1 more to replace: `update` adds new ones"):
+    with pytest.raises(NotFound, match=r"no document is named 'x' \(2 names are missing\): `update` adds new ones"):
         replace(store, {"a": "aa", "x": "X", "y": "Y"})
     with pytest.raises(NotFound, match=r"no context at .* to change"):
         delete("memory://nothing-here", "a")
