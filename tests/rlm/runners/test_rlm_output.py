@@ -11,8 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from rlm.calls.waiting import CellClock
 from rlm.context.excerpt import shorten
-from rlm.runners.cell_thread import Buffer, CellThread, Router
+from rlm.runners.cell_thread import Buffer, Router
 from rlm.runners.local import LocalRunner
 
 Make = Callable[..., LocalRunner]
@@ -123,31 +124,25 @@ def test_print_obeys_redirect_and_file(runner_of: Make) -> None:
     assert (result.stdout, result.stderr) == ("in-out\n", "err\n")
 
 
-class ThreadInC(CellThread):
-    """Interrupts a cell once it has acquired `entered`, after which it waits for `left` without leaving C code."""
-
-    entered, left, done = threading.Lock(), threading.Lock(), threading.Event()
-
-    def run(self, work: Callable[[], None], seconds_left: Callable[[], float]) -> bool:
-        return super().run(work, lambda: 0.0 if self.entered.locked() else 60.0)
-
-
 @pytest.mark.slow
-def test_a_cell_left_behind_keeps_no_stream(runner_of: Make, capsys: pytest.CaptureFixture[str]) -> None:
-    before, thread = sys.stdout, ThreadInC()
-    runner = runner_of(thread, thread=thread)
+def test_a_cell_left_behind_keeps_no_stream(
+    runner_of: Make, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, time_up, held, done = sys.stdout, threading.Lock(), threading.Lock(), threading.Event()
+    monkeypatch.setattr(CellClock, "seconds_left", lambda _: 0.0 if time_up.locked() else 60.0)
+    runner = runner_of({"block": [time_up.acquire, held.acquire], "done": done.set})
     code = (
         "import operator, threading\nanswer.update(content='kept', ready=True)\n"
-        "try: list(map(operator.call, [context.entered.acquire, context.left.acquire]))\n"
+        "try: list(map(operator.call, context['block']))  # without leaving C code\n"
         "finally:\n    print('later')\n    late = threading.Thread(target=print, args=['late'])\n"
-        "    late.start(); late.join()\n    context.done.set()"
+        "    late.start(); late.join()\n    context['done']()"
     )
-    with thread.left:
+    with held:
         result = runner.run(code)
         assert "could not be stopped" in result.stderr
         assert result.final_answer == "kept"
         assert sys.stdout is before
-        thread.entered.release()
+        time_up.release()
         assert runner.run("print('on')").stdout == "on\n"
-    assert thread.done.wait(60)  # or it would print when pytest has closed its own stream
+    assert done.wait(60)  # or it would print when pytest has closed its own stream
     assert capsys.readouterr().out == ""
