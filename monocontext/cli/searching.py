@@ -87,13 +87,16 @@ class LayoutOptions:
     def style(self, pattern: Linewise, *, has_several: bool) -> Style:
         """The style of the lines that match a pattern. `has_several`: whether the text has several documents."""
         is_terminal = sys.stdout.isatty()
+        before = self.around if self.before is None else self.before
+        after = self.around if self.after is None else self.after
         return Style(
             pattern,
             has_names=has_several if self.names is None else self.names,
             has_numbers=is_terminal or self.columns if self.numbers is None else self.numbers,
             only_matching=self.only_matching,
-            before=self.around if self.before is None else self.before,
-            after=self.around if self.after is None else self.after,
+            before=before,
+            after=after,
+            has_groups=before + after > 0,
             has_headings=is_terminal if self.heading is None else self.heading,
             has_columns=self.columns,
             has_colour=wants_colour(),
@@ -142,7 +145,7 @@ def grep(
         Monocontext.open(url, allow=allow or (), generation=generation, **options) as context,
         _pattern_limit(max_seconds, context.stats),
     ):
-        scope = _Scope(context, url, globs or [], str if as_json else escape_controls)
+        scope = _SearchScope(context, url, globs or [], str if as_json else escape_controls)
         style = layout.style(pattern, has_several=context.documents.count > 1)
         selected = select_lines(
             context, pattern, scope.ranges(), scope.file_at, invert=invert, most_per_file=most, executor=executor
@@ -206,9 +209,9 @@ def _split_url(arguments: list[str], patterns: list[str] | None) -> tuple[list[s
     """The patterns and the URL in the arguments PATTERN URL, or URL alone with -e. Raises `click.BadParameter`."""
     expected = 1 if patterns else 2
     if len(arguments) != expected:
-        wanted = "one argument with -e, the URL" if patterns else "two arguments, PATTERN and URL"
-        several = "; to search a folder, name the folder rather than its files" if len(arguments) > expected else ""
-        raise click.BadParameter(f"expected {wanted}, got {len(arguments)}{several}")
+        expected_words = "one argument with -e, the URL" if patterns else "two arguments, PATTERN and URL"
+        hint = "; to search a folder, name the folder rather than its files" if len(arguments) > expected else ""
+        raise click.BadParameter(f"expected {expected_words}, got {len(arguments)}{hint}")
     if not patterns and is_location(arguments[0]) and not is_location(arguments[1]):
         swapped = shlex.join(arguments[::-1])
         raise click.BadParameter(f"no text at {arguments[1]!r}; the URL comes last: `monocontext grep {swapped}`")
@@ -241,7 +244,7 @@ def _allow_cr_at_line_end(pattern: str) -> str:
     return re.sub(_ESCAPE_SET_COMMENT_OR_END, lambda part: r"(?=\r?$)" if part[0] == "$" else part[0], pattern)
 
 
-class _Scope:
+class _SearchScope:
     """The part of a text to search: its documents that the globs select, or the whole text if it has no documents."""
 
     def __init__(self, context: Monocontext, url: str, globs: list[str], escape: Callable[[str], str]):

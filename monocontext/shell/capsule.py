@@ -76,8 +76,7 @@ class Capsule:
         self._lent: dict[int, Any] = {}  # memory that bashkit reads and then gives back, by address
         own: dict[str, Callable[[str, Any], None]] = {
             "read_file": lambda path, result: self._lend_bytes(result[0], self.files.read(path)),
-            "stat": lambda path, result: _describe(result[0], self.files.stat(path)),
-            "read_dir": self._list,
+            "stat": lambda path, result: _describe(result[0], self.files.stat(path)), "read_dir": self._list,
         }  # fmt: skip  # bashkit calls `stat` instead of `exists`
         functions = {name: kind(self._table_function(own.get(name, _refuse))) for name, kind in _FUNCTIONS.items()}
         functions |= dict.fromkeys(("free_bytes", "free_dir_entries"), _FREE(self._free))

@@ -26,11 +26,10 @@ _RG = _COMMON | {
 }  # fmt: skip
 _GREP_LONG = ("include=", "exclude=", "exclude-dir=", "line-buffered")
 _RG_LONG = ("files", "hidden", "no-heading", "no-ignore")  # options without a letter, as in `_GREP_LONG`
-_LAST_COUNTS = (
+_LAST_COUNTS = (  # of the options in each group, only the last one on the command line counts
     ("with-filename", "no-filename"), ("line-number", "no-line-number"),
     ("ignore-case", "smart-case", "case-sensitive"),
 )  # fmt: skip
-"""Of the options in each group, only the last one on the command line counts."""
 _SYNTAXES = {"grep": "basic-regexp", "egrep": "extended-regexp", "fgrep": "fixed-strings", "rg": "perl-regexp"}
 _TYPES = {"py": "py,pyi", "js": "js,jsx,mjs,cjs", "ts": "ts,tsx,mts,cts", "md": "md,markdown", "rust": "rs",
           "c": "c,h", "cpp": "cpp,cc,cxx,hpp,hh,h", "yaml": "yaml,yml", "sh": "sh,bash,zsh"}  # fmt: skip
@@ -53,7 +52,7 @@ class GrepQuery:
     """The options and the pattern of a call."""
 
     def __init__(self, call: ShellCall) -> None:
-        """Raises `LeftToShell` for a call that bashkit must run, and `ValueError` for an invalid number or glob."""
+        """Raises `LeftToShell` for a call that bashkit must run, and `ValueError` for an invalid glob."""
         self._command = call.name
         self.is_rg = call.name == "rg"
         words = (_RG, _RG_LONG) if self.is_rg else (_GREP, _GREP_LONG)
@@ -63,6 +62,10 @@ class GrepQuery:
             used = [word for word, _ in self._options if word in group]
             self._flags.difference_update(word for word in used if word != used[-1])
         self.is_recursive = self.is_rg or self.has("recursive")
+        # The lines of context before a selected line and after it, and whether `--` is printed where lines are skipped.
+        self.before, self.after = (self._number(f"{side}-context", "context") or 0 for side in ("before", "after"))
+        has_context = self.has("context", "before-context", "after-context")
+        self.has_groups = has_context and not (self.is_rg and self.before == self.after == 0)  # grep: with -C 0, too
         types = [f"*.{{{_TYPES.get(item, item)}}}" for item in self._values("type")]
         self._globs = Globs(self._values("glob") + types)
         self.most_lines = self._number("max-count")  # the most lines of a file; None for all
@@ -79,10 +82,6 @@ class GrepQuery:
     def has(self, *flags: str) -> bool:
         """Whether any of these options, by long name, is given and not undone by a later one."""
         return not self._flags.isdisjoint(flags)
-
-    def context(self, side: str) -> int:
-        """The number of lines of context `before` or `after` a line."""
-        return 0 if self.has("only-matching") else self._number(f"{side}-context", "context") or 0
 
     def _compile(self) -> Linewise:
         """The pattern of the call. Raises `LeftToShell` if there is none, `re.error` if Python cannot express it."""
@@ -123,8 +122,10 @@ class GrepQuery:
         return [value for option, value in self._options if option == word]
 
     def _number(self, *words: str) -> int | None:
-        """The last value of the first of these options that is given; None if none is. Raises `ValueError`."""
+        """The last value of the first of these options that is given; None if none is. Raises `LeftToShell`."""
         values = next(filter(None, map(self._values, words)), None)
+        if values and not values[-1].isdecimal():
+            raise LeftToShell  # such as `-C x`, for its message
         return min(int(values[-1]), _MOST_LINES) if values else None
 
 

@@ -103,6 +103,8 @@ class Style:
     only_matching: bool
     before: int  # the most lines of context before a selected line, and after it
     after: int
+    has_groups: bool  # whether `--` is printed between lines that are not neighbours, counting lines of context
+    hides_context: bool = False  # whether lines of context are counted, but not printed, as by `grep -o`
     has_headings: bool = False  # whether the name of a file is printed once above its lines instead of in each line
     has_columns: bool = False  # whether the line number is followed by the byte at which the first match begins, from 1
     has_colour: bool = False
@@ -137,16 +139,15 @@ class Style:
 
 
 def format_lines(selected: Iterable[Line], style: Style) -> Iterator[str]:
-    """The printed rows of the selected lines, and of the lines of context around them."""
-    has_printed = False
-    for file, lines in groupby(selected, key=lambda line: line.file):
-        if has_printed and (style.has_headings or style.before or style.after):
+    """Yield the printed rows of the selected lines and of those around them, and `--` where lines are skipped."""
+    for index, (file, lines) in enumerate(groupby(selected, key=lambda line: line.file)):
+        if index and (style.has_headings or style.has_groups):
             yield "" if style.has_headings else "--"
         if style.has_headings and style.has_names:
             yield style.paint(NAME, file.name)
-        has_printed = True
-        for line in with_context(file, lines, style) if style.before or style.after else lines:
-            yield from style.rows(line) if line else ("--",)
+        for line in with_context(file, lines, style) if style.has_groups else lines:
+            if line is None or line.hit or not style.hides_context:
+                yield from style.rows(line) if line else ("--",)
 
 
 def count_lines(selected: Iterable[Line], style: Style) -> Iterator[tuple[str, int]]:
@@ -163,7 +164,7 @@ def with_context(file: ShownFile, selected: Iterable[Line], style: Style) -> Ite
         yield from _lines(file, last + 1, min(due, line.number - 1))
         last = max(last, min(due, line.number - 1))
         first = max(line.number - style.before, last + 1, 1)
-        if last and first > last + 1 and (style.before or style.after):
+        if last and first > last + 1:
             yield None
         yield from _lines(file, first, line.number - 1)
         yield line

@@ -12,57 +12,61 @@ from typing import Any
 from monocontext.shell.call import LeftToShell, ShellCall
 from monocontext.shell.tree import DISK_BLOCK_BYTES
 
-_WORDS = {"a": "all", "A": "almost-all", "h": "human-readable", "R": "recursive", "r": "reverse", "d": "directory",
-          "F": "classify"} | {letter: letter for letter in "l1StpnogGCUk"}  # fmt: skip
-_LONG_FORMAT = frozenset("lnog")  # any of these options makes a list with sizes and times
-_FILE_TYPES = {"d": "directory", "f": "file"}
-_Test = Callable[[str, Any], bool]  # takes a path as `find` prints it, and what `stat` says of it
+_LONG_NAMES = {"a": "all", "A": "almost-all", "h": "human-readable", "R": "recursive", "r": "reverse", "d": "directory",
+               "F": "classify"}  # fmt: skip
+_LETTERS = {letter: letter for letter in "logGpSt1CUk"}  # without a long name; `1`, `C`, `U` and `k` change nothing
+_LONG_FORMAT = frozenset("log")  # each of these options prints sizes and times
+_RECENT_SECONDS = 31_556_952 // 2  # half a year: beyond it, GNU prints the year of a file instead of the time of day
+_FILE_TYPES = {"d": "directory", "f": "file"}  # by the letter of `find -type`
+Stat = dict[str, Any]  # what bashkit says of a file: `file_type`, `size` in bytes, `modified` in seconds since 1970
+_Test = Callable[[str, Stat], bool]  # takes a path as `find` prints it, and the `Stat` of its file
 
 
 async def ls(call: ShellCall) -> int:
-    """List files and folders; returns 2 if an operand is missing."""
-    options, operands = call.options(_WORDS)
-    flags = {word for word, _ in options}
+    """List files and folders. Returns 2 if an operand is missing, else 0."""
+    options, operands = call.options(_LONG_NAMES | _LETTERS)
+    flags = {name for name, _ in options}
     status = 0
-    files, pending = dict[str, Any](), list[str]()
+    files, folders = dict[str, Stat](), list[str]()
     for operand in sorted(operands, reverse="reverse" in flags) or ["."]:
         if not call.files.exists(path := call.path(operand)):
             await call.complain(f"cannot access '{operand}': No such file or directory")
             status = 2
-        elif is_folder(info := call.files.stat(path)) and "directory" not in flags:
-            pending.append(operand)
+        elif is_folder(stat := call.files.stat(path)) and "directory" not in flags:
+            folders.append(operand)
         else:
-            files[operand] = info
+            files[operand] = stat
     await _write_rows(call, flags, files)
-    is_first = not files
-    while pending:
-        folder = pending.pop(0)
+    separator = "\n" if files else ""
+    while folders:
+        folder = folders.pop(0)
         if len(operands) > 1 or "recursive" in flags:
-            await call.write(("" if is_first else "\n") + f"{folder}:\n")
-        is_first = False
+            await call.write(f"{separator}{folder}:\n")
+        separator = "\n"
         entries = {entry["name"]: entry["metadata"] for entry in call.files.read_dir(call.path(folder))}
         if not flags & {"all", "almost-all"}:
-            entries = {name: info for name, info in entries.items() if not name.startswith(".")}
+            entries = {name: stat for name, stat in entries.items() if not name.startswith(".")}
         if "recursive" in flags:
-            pending[:0] = [join(folder, name) for name in _ordered(entries, flags) if is_folder(entries[name])]
+            folders[:0] = [join(folder, name) for name in _ordered(entries, flags) if is_folder(entries[name])]
         if "all" in flags:
             entries |= dict.fromkeys((".", ".."), call.files.stat(call.path(folder)))
         if flags & _LONG_FORMAT:
-            used = sum(math.ceil(bytes_of(info) / DISK_BLOCK_BYTES) * DISK_BLOCK_BYTES for info in entries.values())
-            await call.write(f"total {_in_units(used) if 'human-readable' in flags else used // 1024}\n")
+            blocks = sum(math.ceil(bytes_of(stat) / DISK_BLOCK_BYTES) for stat in entries.values())
+            used_bytes = blocks * DISK_BLOCK_BYTES
+            await call.write(f"total {_in_units(used_bytes) if 'human-readable' in flags else used_bytes // 1024}\n")
         await _write_rows(call, flags, entries)
     return status
 
 
-def is_folder(info: Any) -> bool:
-    return bool(info["file_type"] == "directory")
+def is_folder(stat: Stat) -> bool:
+    return bool(stat["file_type"] == "directory")
 
 
-def bytes_of(info: Any) -> int:
-    return DISK_BLOCK_BYTES if is_folder(info) else int(info["size"])
+def bytes_of(stat: Stat) -> int:
+    return DISK_BLOCK_BYTES if is_folder(stat) else int(stat["size"])
 
 
-def _ordered(entries: dict[str, Any], flags: set[str]) -> list[str]:
+def _ordered(entries: dict[str, Stat], flags: set[str]) -> list[str]:
     names = sorted(entries)
     if "S" in flags:
         names.sort(key=lambda name: -bytes_of(entries[name]))
@@ -71,17 +75,19 @@ def _ordered(entries: dict[str, Any], flags: set[str]) -> list[str]:
     return names[::-1] if "reverse" in flags else names
 
 
-async def _write_rows(call: ShellCall, flags: set[str], entries: dict[str, Any]) -> None:
+async def _write_rows(call: ShellCall, flags: set[str], entries: dict[str, Stat]) -> None:
+    """Print a row for each entry, in the order that the options ask for."""
     format_bytes = _in_units if "human-readable" in flags else str
-    width = max((len(format_bytes(bytes_of(info))) for info in entries.values()), default=0)
+    width = max((len(format_bytes(bytes_of(stat))) for stat in entries.values()), default=0)
+    users = "user " * (2 - ("g" in flags) - bool(flags & {"o", "G"}))  # without the owner, the group, or both
     for name in _ordered(entries, flags):
-        info = entries[name]
-        row = f"{name}{'/' if is_folder(info) and flags & {'classify', 'p'} else ''}\n"
+        stat = entries[name]
+        row = f"{name}{'/' if is_folder(stat) and flags & {'classify', 'p'} else ''}\n"
         if flags & _LONG_FORMAT:
-            kind = "drwxr-xr-x 2" if is_folder(info) else "-rw-r--r-- 1"
-            when = time.strftime("%b %e %H:%M" if info["modified"] else "%b %e  %Y", time.gmtime(info["modified"]))
-            users = "user " * (2 - ("g" in flags) - bool(flags & {"o", "G"}))  # without the owner, the group, or both
-            row = f"{kind} {users}{format_bytes(bytes_of(info)):>{width}} {when} {row}"
+            mode = "drwxr-xr-x 2" if is_folder(stat) else "-rw-r--r-- 1"
+            is_recent = 0 <= time.time() - stat["modified"] < _RECENT_SECONDS
+            when = time.strftime("%b %e %H:%M" if is_recent else "%b %e  %Y", time.gmtime(stat["modified"]))
+            row = f"{mode} {users}{format_bytes(bytes_of(stat)):>{width}} {when} {row}"
         await call.write(row)
 
 
@@ -96,7 +102,7 @@ def _in_units(size_bytes: int) -> str:
 
 
 async def find(call: ShellCall) -> int:
-    """Print the paths that pass tests of name, type and depth. Leaves other tests and missing files to the shell."""
+    """Print the paths that pass tests. Returns 0. Raises `LeftToShell` for a missing operand, or an unknown test."""
     first = next((i for i, word in enumerate(call.arguments) if word[:1] in ("-", "!", "(")), len(call.arguments))
     operands, words = call.arguments[:first] or ["."], call.arguments[first:]
     action = words.pop() if words[-1:] in (["-print"], ["-print0"]) else "-print"
@@ -104,15 +110,14 @@ async def find(call: ShellCall) -> int:
     if not all(call.files.exists(call.path(operand)) for operand in operands):
         raise LeftToShell
     for operand in operands:
-        path = call.path(operand)
-        for depth, shown, info in _walk(call, path, operand, call.files.stat(path), 0, depths.stop):
-            if depth in depths and all(test(shown, info) for test in tests):
-                await call.write(shown + ("\0" if action == "-print0" else "\n"))
+        for depth, path, stat in _walk(call, operand, call.files.stat(call.path(operand)), range(depths.stop)):
+            if depth in depths and all(test(path, stat) for test in tests):
+                await call.write(path + ("\0" if action == "-print0" else "\n"))
     return 0
 
 
 def _parse(words: list[str]) -> tuple[range, list[_Test]]:
-    """The depths to print, and the tests that an entry must pass. Raises `LeftToShell` for a test that is not ours."""
+    """The depths to print, and the tests that an entry must pass. Raises `LeftToShell` for an unknown test."""
     depths, tests = {"-mindepth": 0, "-maxdepth": 1 << 30}, list[_Test]()
     remaining = iter(words)
     for first in remaining:
@@ -121,26 +126,25 @@ def _parse(words: list[str]) -> tuple[range, list[_Test]]:
         if word in depths and value.isdecimal() and not negates:
             depths[word] = int(value)
         else:
-            tests.append(_test(word, value, negates))
+            tests.append(_make_test(word, value, expected=not negates))
     return range(depths["-mindepth"], depths["-maxdepth"] + 1), tests
 
 
-def _test(word: str, value: str, negates: bool) -> _Test:
-    """A test such as `-name '*.py'`. Raises `LeftToShell` for one that is not `-type`, `-name`, `-iname` or `-path`."""
+def _make_test(word: str, value: str, *, expected: bool) -> _Test:
+    """The test `WORD VALUE`, such as `-name '*.py'`; its opposite unless `expected`. Raises `LeftToShell`."""
     if word == "-type" and value in _FILE_TYPES:
-        return lambda path, info: (info["file_type"] == _FILE_TYPES[value]) != negates
+        return lambda _, stat: (stat["file_type"] == _FILE_TYPES[value]) is expected
     if word not in ("-name", "-iname", "-path") or "\\" in value or not value:  # fnmatch knows no escapes
         raise LeftToShell
     fold = str.lower if word == "-iname" else str
     glob = fold(value.replace("[^", "[!"))
     name_of = str if word == "-path" else lambda path: path.rstrip("/").rpartition("/")[2] or "/"
-    return lambda path, info: fnmatchcase(fold(name_of(path)), glob) != negates
+    return lambda path, _: fnmatchcase(fold(name_of(path)), glob) is expected
 
 
-def _walk(call: ShellCall, path: str, shown: str, info: Any, depth: int, stop: int) -> Iterator[tuple[int, str, Any]]:
-    """An entry and those below it, up to the depth before `stop`: depth, path to print, and `stat`."""
-    yield depth, shown, info
-    if is_folder(info) and depth + 1 < stop:
-        for entry in sorted(call.files.read_dir(path), key=lambda entry: str(entry["name"])):
-            inner, name = (join(folder, entry["name"]) for folder in (path, shown))
-            yield from _walk(call, inner, name, entry["metadata"], depth + 1, stop)
+def _walk(call: ShellCall, path: str, stat: Stat, depths: range) -> Iterator[tuple[int, str, Stat]]:
+    """Yield an entry at the first of `depths`, and the entries below it at the others, with depth, path and `stat`."""
+    yield depths.start, path, stat
+    if is_folder(stat) and len(depths) > 1:
+        for entry in sorted(call.files.read_dir(call.path(path)), key=lambda entry: str(entry["name"])):
+            yield from _walk(call, join(path, entry["name"]), entry["metadata"], depths[1:])

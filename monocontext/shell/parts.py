@@ -29,10 +29,15 @@ async def head_or_tail(call: ShellCall) -> int:
     if number is None or (unit == "bytes" and (sign or count > MOST_READ_BYTES)):
         raise LeftToShell
     view = _view(call, operands)
+    is_head = call.name == "head"
     if unit == "bytes":
-        return await _write_bytes(call, view, count)
+        part = view.view(0, count) if is_head else view.view(max(0, len(view) - count))
+        data = "".join(part.chunks()).encode()  # a character has at least one byte, so these are enough
+        data = data[:count] if is_head else data[max(0, len(data) - count) :]
+        await call.write(data.decode(errors="surrogateescape"))
+        return 0
     all_lines = len(view.lines)
-    if call.name == "head":
+    if is_head:
         return await _write_lines(call, view, 0, all_lines - count if sign == "-" else count)
     return await _write_lines(call, view, count - 1 if sign == "+" else all_lines - count, all_lines)
 
@@ -114,16 +119,6 @@ def _view(call: ShellCall, operands: list[str]) -> Monocontext:
         raise LeftToShell
     files, record = files_and_document
     return files.view(record)
-
-
-async def _write_bytes(call: ShellCall, view: Monocontext, count: int) -> int:
-    """Print the first bytes of a view, or for `tail` the last; returns 0."""
-    is_head = call.name == "head"
-    part = view.view(0, count) if is_head else view.view(max(0, len(view) - count))
-    data = "".join(part.chunks()).encode()  # a character has at least one byte, so these are enough
-    data = data[:count] if is_head else data[max(0, len(data) - count) :]
-    await call.write(data.decode(errors="surrogateescape"))
-    return 0
 
 
 async def _write_lines(call: ShellCall, view: Monocontext, start: int, stop: int) -> int:

@@ -1,7 +1,8 @@
 """Run a function in another Python process, which reads texts through this one and is ended if it takes too long.
 
-That process has no credentials and no environment. A message is its length (4 bytes, big endian), then its bytes. The
-first byte tells the kind: `?` asks for text, `+` is a part of a reply, anything else begins the reply.
+That process has no credentials and no environment. A message is its length (4 bytes, big endian), then its bytes. To a
+call, the process sends any number of messages with `+` and a part of the reply, then one with the reply. Until then it
+may ask for data by `?`, the number of a text (4 bytes) and a request: the host sends `=` and data, or `!` and an error.
 """
 
 from __future__ import annotations
@@ -32,21 +33,19 @@ class Child:
     def __init__(self, module: str, seconds: float) -> None:
         home = str(Path(__file__).resolve().parents[2])
         code = f"import sys; sys.path[:] = {[home, *sys.path]!r}; from {module} import main; main()"
-        self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", code, str(seconds)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ},
-        )
-        self.close = weakref.finalize(self, _end, self.process)
+        # -I and -S: no variables of Python and no `site`, since `code` sets `sys.path`. Windows needs SYSTEMROOT.
+        command = [sys.executable, "-I", "-S", "-c", code, str(seconds)]
+        environment = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+        self.close = weakref.finalize(self, _kill, self.process)
         self.is_late = False  # whether it has ended because a call took too long
         self._seconds = seconds
 
     def call(
-        self, message: bytes, answer: Callable[[int, bytes], bytes], take: Callable[[bytes], None] | None = None
+        self, message: bytes, answer: Callable[[int, bytes], bytes], on_part: Callable[[bytes], None] | None = None
     ) -> bytes:
-        """Send a call and return the reply. `answer` takes the number of a text and a request, and returns data; `take`
-        takes each part of the reply. Any exception ends the process. Raises `Ended` if it ended without a reply."""
+        """Send a call and return the reply. `answer` takes the number of a text and a request, and returns data;
+        `on_part` takes parts of the reply. Any exception kills the process. Raises `Ended` if there is no reply."""
         outward, inward = self.process.stdin, self.process.stdout
         assert outward is not None
         assert inward is not None
@@ -58,8 +57,8 @@ class Child:
                     _write(outward, _answer(answer, received))
                 elif received[:1] != b"+":
                     return received
-                elif take is not None:
-                    take(received[1:])
+                elif on_part is not None:
+                    on_part(received[1:])
             raise Ended
         except BaseException as error:
             self.is_late = time.monotonic() - began >= self._seconds
@@ -76,9 +75,9 @@ def _answer(answer: Callable[[int, bytes], bytes], request: bytes) -> bytes:
         return b"!" + str(error).encode(errors="replace")
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _kill(process: subprocess.Popen[bytes]) -> None:
     process.kill()
-    process.communicate()
+    process.communicate()  # wait for its end, and close the pipes
 
 
 class Host:

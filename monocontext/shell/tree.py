@@ -17,8 +17,7 @@ from monocontext.format.documents import Document
 from monocontext.text.documents.by_name import Documents
 from monocontext.text.monocontext import Monocontext
 
-MOST_READ_BYTES = 24 << 20
-"""The largest file that bashkit's own commands may read: bashkit keeps at most 32 MB of text in memory."""
+MOST_READ_BYTES = 24 << 20  # the largest file for bashkit's own commands: bashkit keeps at most 32 MB of text in memory
 DISK_BLOCK_BYTES = 4096  # the size of a folder; the total of `ls -l` counts in blocks of this size
 _UNSAFE = re.compile(
     "[\0-\x1f\x7f-\x9f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"

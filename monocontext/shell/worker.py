@@ -38,8 +38,7 @@ _COMMANDS: dict[str, Command] = {
 _LOOP_READS_PIPE = re.compile(r"""\|&?(?:\s|#.*\n)*(?:(?:while|until|for|if|case|[{!])\s|\((?!\S*['"]))""")
 """Matches a command line in which a loop or a group reads a pipe, as in `| while read f; do`."""
 _TAKING_INPUT = (*_COMMANDS, *STOPPING, "cat", "seq", "yes")
-"""In such a loop or group, bashkit gives the rest of the pipe to the first of these commands, unless `command` precedes
-it. In plain pipes it must not be there: it would make them take all of their input at once."""
+"""In such a loop or group, the first of these commands takes the whole pipe unless `command` precedes it."""
 _STOPPING_CALL = re.compile(rf"\b({'|'.join(STOPPING)})\b(?=(?:[^|;&\n]*?\s[^\s|;&-][^\s|;&]*+){{2}}|[^|;&\n]*[{{*?[])")
 """Matches a call of a command in `STOPPING` with several operands, as `tac a b` or `tac *.log`; not `tac -s x`."""
 

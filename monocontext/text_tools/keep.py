@@ -30,7 +30,7 @@ class KeepTool:
         self._lock = threading.Lock()
         self._text: Monocontext | None = None
         self._versions: list[tuple[str, str]] | None = None  # the keys and ETags of the entries in `_text`
-        self._purged = float("-inf")  # the time of the last purge
+        self._purged_at = float("-inf")  # when entries were last purged, by `time.monotonic`
 
     def keep(self, text: str, name: str, ttl_seconds: int = DAY_SECONDS) -> ToolReply[Kept]:
         """Keep a text that is too large for a prompt, such as the output of a tool, as a document for the other tools.
@@ -50,8 +50,8 @@ class KeepTool:
             raise ToolRefusal(f"text must have 1 to {_MOST_CHARACTERS:,} characters, not {len(text):,}")
         if ttl_seconds < 1:
             raise ToolRefusal(f"ttl_seconds must be at least 1, not {ttl_seconds}")
-        if time.monotonic() - self._purged > _PURGE_SECONDS:
-            self._purged = time.monotonic()
+        if time.monotonic() - self._purged_at > _PURGE_SECONDS:
+            self._purged_at = time.monotonic()
             self._memory.purge()
         value = text if text.endswith("\n") else text + "\n"
         try:
@@ -75,7 +75,7 @@ class KeepTool:
 
 def _keys(name: str) -> Iterator[str]:
     """Yield the keys to try for a name: `build.log`, `build-2.log`, ... up to `_MOST_NUMBER` of them."""
-    yield name
-    stem, ending = splitext(name)  # of the last part of a path; `.env` has no ending
+    stem, ending = splitext(name.rstrip("/"))  # of the last part of a path; `.env` has no ending
+    yield stem + ending
     for number in range(2, _MOST_NUMBER + 1):
         yield f"{stem}-{number}{ending}"
