@@ -33,9 +33,7 @@ _COMMANDS = {
         "ls-documents": HelpRow("reading", "", "ls-documents s3://bucket/src 'lib/**'"),
         "put": HelpRow("objects", "Store or fetch files as they are.", "put report.pdf s3://bucket/files/"),
         "get": HelpRow("objects", "", "get s3://bucket/files/report.pdf ."),
-        "rm": HelpRow(
-            "objects", "Remove objects, or documents of a context.", "rm --document 'old/**' s3://bucket/src"
-        ),
+        "rm": HelpRow("objects", "Remove objects, or documents of a context.", "rm --document 'old/**' s3://b/src"),
         "volume": HelpRow("volumes:app", "List, create and remove volumes.", "volume list"),
     },
     "Agents": {

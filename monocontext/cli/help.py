@@ -65,9 +65,7 @@ class Program(CommandGroup):
         """`sections`: the rows of the commands by name, by section title. `package`: the package of their modules."""
         super().__init__(about)
         self.name, self._package, self._sections = name, package, sections
-        self._entries = dict[str, HelpRow]()
-        for section in sections.values():
-            self._entries.update(section)
+        self._entries = {name: row for section in sections.values() for name, row in section.items()}
         click.version_option(version, message=f"{name} {version}", help="Print the version.")(self)
         self.params += [
             _flag("--quiet", "Print no remarks and no progress on stderr.", partial(_switch, printing.set_quiet)),

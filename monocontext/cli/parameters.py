@@ -25,6 +25,8 @@ INTERVAL = click.FloatRange(min=0.1)  # in seconds
 
 
 class _Declaration(NamedTuple):
+    """What an annotation says of an option or an argument."""
+
     flags: tuple[str, ...] | None  # those of an option; None for an argument
     settings: dict[str, Any]  # keywords of click's class, which win over what the annotation says
 

@@ -88,7 +88,7 @@ def _split_url(words: list[str]) -> tuple[list[str], str]:
     if not wanted:
         raise click.BadParameter("expected a URL before or after the words, got only words that must not occur")
     first, last = wanted[0], wanted[-1]
-    first_rank, last_rank = (is_location(word) + ("://" in word) for word in (first, last))  # 2 for a URL, 1 for a path
+    first_rank, last_rank = (2 if "://" in word else int(is_location(word)) for word in (first, last))  # 1 for a path
     if len(wanted) > 1 and first_rank == last_rank > 0:
         raise click.BadParameter(
             f"which is the text, {first!r} or {last!r}? Write a word that is also a path as a phrase: '\"{last}\"'"
@@ -131,8 +131,7 @@ def cite(
         print_note("the source has no checksum, so the text may differ from what was cited")
     if is_unchanged is False:
         place = f"{url}: characters {start} to {stop} (line {line})"
-        advice = "the context has changed, or the source cites another one"
-        raise MonocontextError(f"{place} differ from the cited text: {advice}")
+        raise MonocontextError(f"{place} differ from the cited text: the context has changed, or is not the cited one")
 
 
 def _is_unchanged(text: str, source: re.Match[str], generation: int | None) -> bool | None:

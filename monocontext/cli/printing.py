@@ -24,8 +24,9 @@ _OPTIONS = (
     "allow anonymous base_url encoding endpoint errors follow_links generation if_match max_bytes max_seconds prefetch "
     "profile region replace"
 )
-_KEYWORD = rf"\b({'|'.join(_OPTIONS.split())})=(?:True\b|\['([^']*)'\]|'([^']*)'|(?=[\s,;:)]|$))"
-"""A keyword of Python and its value in a message of the library: `anonymous=True`, `region='x'`, `allow=['x']`."""
+_KEYWORD = rf"""(?x) \b({"|".join(_OPTIONS.split())})=(?:  # a keyword of Python in a message of the library, such as
+    True\b | \['([^']*)'\] | '([^']*)' | (?=[\s,;:)]|$)  # anonymous=True, allow=['s3://x'], region='x', max_bytes=
+    )"""
 _KEY_ADVICE = (("pass api_key= or", "give"), (", or pass api_key=", ""))
 """Advice in messages to pass `api_key=`, which no flag takes, and its replacement."""
 _quiet = False
@@ -54,15 +55,15 @@ def show_logs(verbose: bool) -> None:
         def emit(self, record: logging.LogRecord) -> None:
             print_line(hide_secrets(self.format(record)), err=True)
 
-    shown = _handler or StderrLines()
-    shown.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
+    handler = _handler or StderrLines()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
     for logger in map(logging.getLogger, LOGGERS):
         if verbose:
-            logger.addHandler(shown)
+            logger.addHandler(handler)
             logger.setLevel(logging.DEBUG)
         else:
-            logger.removeHandler(shown)
-    _handler = shown if verbose else None
+            logger.removeHandler(handler)
+    _handler = handler if verbose else None
 
 
 def is_verbose() -> bool:

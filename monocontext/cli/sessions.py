@@ -141,9 +141,8 @@ def status(s3: S3, url: ArchiveUrl = None, to: To = None, as_json: AsJson = Fals
         for line in [*(labels or ["no hooks for this directory: `monocontext hooks install` adds them"]), *notes]:
             print_line(line)
         print_line(f"log of uploads: {log_path()}")
-    options_with_url = [hook.options for hook in hooks if hook.options.get("url")]
-    if not url and options_with_url:
-        hook_options = options_with_url[0]
+    hook_options = next((hook.options for hook in hooks if hook.options.get("url")), None)
+    if not url and hook_options:
         url = str(hook_options["url"])
         store_options = {name: hook_options[name] for name in StoreOptions.__annotations__ if name in hook_options}
         s3 = cast("StoreOptions", store_options | dict(s3))

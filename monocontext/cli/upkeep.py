@@ -91,14 +91,14 @@ def gc(
 def history(url: Url, s3: S3, as_json: AsJson = False) -> None:
     """List the versions of the context at URL: number, time, characters, documents, and how both counts changed."""
     characters = documents = 0
-    has_previous = False  # whether the version before a row is there; `gc` may have removed it
+    previous_is_listed = False  # not for the oldest version, unless it is version 1: `gc` has removed those before it
     for root in list_versions(url, store_options=shared.stored_options(url, s3)):
         count = root.documents.documents if root.documents else 0
         row = {"version": root.generation, "created": root.created, "characters": root.characters, "documents": count}
         change = f"{root.characters - characters:+,} characters, {count - documents:+,} documents"
         line = f"{root.generation:>8} {root.created} {root.characters:>15,} {count:>9,}"
-        print_record(as_json, row, f"{line}  {change}" if has_previous or root.generation == 1 else line)
-        characters, documents, has_previous = root.characters, count, True
+        print_record(as_json, row, f"{line}  {change}" if previous_is_listed or root.generation == 1 else line)
+        characters, documents, previous_is_listed = root.characters, count, True
 
 
 def restore(

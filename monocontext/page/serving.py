@@ -99,30 +99,30 @@ class _Handler(BaseHTTPRequestHandler):
         url = urlsplit(f"http://here/{self.path.lstrip('/')}")
         # DNS rebinding: a page of another site may reach this port under its own host name, and must not read.
         if self.server.loopback and not is_loopback(self._host()):
-            self._json(403, {"error": "this server answers requests to localhost only"})
+            self._send_json(403, {"error": "this server answers requests to localhost only"})
             return
         if url.path == "/":
             self._send(200, "text/html; charset=utf-8", self.server.page.for_server().encode())
             return
         # A page of another site cannot read an answer, but could start a search of a bucket.
         if self.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
-            self._json(403, {"error": "this server answers requests from its own page only"})
+            self._send_json(403, {"error": "this server answers requests from its own page only"})
             return
         answer = self.server.answers.get(url.path)
         if answer is None:
-            self._json(404, {"error": "not found"})
+            self._send_json(404, {"error": "not found"})
             return
         try:
-            self._json(200, answer(Parameters(url.query)))
+            self._send_json(200, answer(Parameters(url.query)))
         except InvalidRequest as exc:
-            self._json(400, {"error": str(exc)})
+            self._send_json(400, {"error": str(exc)})
         except self.server.failures as exc:
-            self._json(500, {"error": str(exc)})
+            self._send_json(500, {"error": str(exc)})
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Answer a request that is not a GET, or not HTTP, and close the connection."""
         self.close_connection = True
-        self._json(code, {"error": HTTPStatus(code).phrase})
+        self._send_json(code, {"error": HTTPStatus(code).phrase})
 
     def log_message(self, format: str, *args: Any) -> None:
         """Log nothing: the terminal belongs to the command."""
@@ -137,7 +137,7 @@ class _Handler(BaseHTTPRequestHandler):
         except ValueError:
             return ""
 
-    def _json(self, status: int, value: Any) -> None:
+    def _send_json(self, status: int, value: Any) -> None:
         body = json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
         self._send(status, "application/json", body)
 
