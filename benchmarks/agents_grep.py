@@ -19,10 +19,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
-from typing import Any, Literal
 from zlib import crc32
 
 from benchmarks import agents_grep_client as client
+from benchmarks.agents_grep_client import Grep
 from benchmarks.corpora import code_files
 from benchmarks.options import Commands, head_line, machine_line, row_line
 from benchmarks.processes import peers_folder, run_client
@@ -44,21 +44,18 @@ _COMMON = re.compile(r"(?<![A-Za-z])[A-Za-z]{5,}(?![A-Za-z])")  # `return`, not 
 _STORE = "agents-grep"
 OURS = "monocontext"
 
-Rows = list[dict[str, Any]]  # a row of figures for each grep, as `client.main` prints them, with requests and bytes
-
-Kind = Literal["lines", "files", "count", "head", "sum", "find", "tail"]
-"""What is printed, as in `client.answer`; `find`: the files of a name; `tail`: the end of one file."""
-
 
 @dataclass(frozen=True, slots=True)
-class Grep:
-    """A command line, and its parts for the ways that do not run it."""
+class Row:
+    """The figures of one grep in one way."""
 
-    command: str
-    kind: Kind
-    pattern: str = ""
-    ignore_case: bool = False
-    path: str = ""
+    seconds: float  # with the opening of the text, or the reading of all files
+    search_seconds: float  # without that
+    gave_up: bool  # whether a time limit of the way ended the command
+    crc: int  # the CRC-32 of the output
+    requests: int  # of the process, for all greps that it answered
+    bytes: int  # of these requests
+    version: str  # of the library
 
 
 def add(commands: Commands) -> None:
@@ -104,12 +101,12 @@ def run(files: Mapping[str, bytes], latencies_ms: Iterable[float]) -> None:
         forget(_STORE)
 
 
-def _check_outputs(greps: list[Grep], results: Mapping[str, Rows], expected: list[int]) -> None:
+def _check_outputs(greps: list[Grep], results: Mapping[str, list[Row]], expected: list[int]) -> None:
     """Raise `AssertionError` for an output whose CRC-32 is not the expected one."""
     for way, rows in results.items():
         for grep, row, crc in zip(greps, rows, expected, strict=True):
-            if row["crc"] != crc and not row["gave_up"]:
-                raise AssertionError(f"{way}: wrong output of `{grep.command}`, {row['lines']} lines")
+            if row.crc != crc and not row.gave_up:
+                raise AssertionError(f"{way}, `{grep.command}`: expected output with CRC-32 {crc}, found {row.crc}")
 
 
 def make_greps(files: Mapping[str, bytes]) -> list[Grep]:
@@ -183,10 +180,10 @@ def _output(files: Mapping[str, bytes], grep: Grep) -> list[str]:
             return b"".join(named).decode().split("\n")[:-1]
         case "tail":
             return files[grep.path].decode().split("\n")[:-1][-client.TAIL_LINES :]
-    return client.answer(grep.kind, client.search(files.items(), asdict(grep)))
+    return client.answer(grep.kind, client.search(files.items(), grep))
 
 
-def _measure(way: str, greps: list[Grep], server: S3StandIn) -> Rows | None:
+def _measure(way: str, greps: list[Grep], server: S3StandIn) -> list[Row] | None:
     """The rows of one way, in the order of the greps; None if the way is not installed."""
     ripgrep = shutil.which("rg", path=f"{peers_folder() / 'bin'}:{os.environ['PATH']}")
     if way == client.RIPGREP and ripgrep is None:
@@ -194,7 +191,7 @@ def _measure(way: str, greps: list[Grep], server: S3StandIn) -> Rows | None:
     groups = [[grep] for grep in greps]
     if way != OURS:  # one process answers all greps of the tree, so that it reads the files once
         groups = [[grep for grep in greps if grep.pattern], *([grep] for grep in greps if not grep.pattern)]
-    rows: Rows = []
+    rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "greps.json")
         for group in groups:
@@ -204,27 +201,26 @@ def _measure(way: str, greps: list[Grep], server: S3StandIn) -> Rows | None:
             if outcome is None:
                 return None
             shared = {"requests": server.requests, "bytes": server.bytes_sent, "version": outcome["version"]}
-            rows += [row | shared for row in outcome["rows"]]  # each row has the cost of its whole group
+            rows += [Row(**figures, **shared) for figures in outcome["rows"]]
     return rows
 
 
-def _print_seconds(greps: list[Grep], results: Mapping[str, Rows]) -> None:
+def _print_seconds(greps: list[Grep], results: Mapping[str, list[Row]]) -> None:
     """Print the table of all greps: our requests and bytes, and the seconds of each way."""
     others = {way: rows for way, rows in results.items() if way != OURS}
     print(head_line("seconds of", "requests, ours", "KB, ours", "ours", *others, "ripgrep over the copy"))
     for number, (grep, row) in enumerate(zip(greps, results[OURS], strict=True)):
         has_copy = grep.pattern and client.RIPGREP in results
-        local = f"{results[client.RIPGREP][number]['again']:.2f}" if has_copy else ""
-        seconds = f"gave up at {row['seconds']:.0f}" if row["gave_up"] else f"{row['seconds']:.2f}"
-        cells = f"{row['requests']:,}", f"{row['bytes'] / 1e3:,.0f}", seconds
+        local = f"{results[client.RIPGREP][number].search_seconds:.2f}" if has_copy else ""
+        seconds = f"gave up at {row.seconds:.0f}" if row.gave_up else f"{row.seconds:.2f}"
+        cells = f"{row.requests:,}", f"{row.bytes / 1e3:,.0f}", seconds
         command = grep.command.replace("|", "\\|")
-        theirs = (f"{rows[number]['seconds']:.2f}" for rows in others.values())
-        print(row_line(f"`{command}`", *cells, *theirs, local))
+        print(row_line(f"`{command}`", *cells, *(f"{rows[number].seconds:.2f}" for rows in others.values()), local))
 
 
-def _print_costs(results: Mapping[str, Rows]) -> None:
+def _print_costs(results: Mapping[str, list[Row]]) -> None:
     """Print how many requests and bytes the other ways need to read every file."""
     print(f"\n{head_line('one grep of the tree', 'requests', 'MB')}")
     for way, (first, *_) in results.items():
         if way != OURS:
-            print(row_line(f"{way}, {first['version']}", f"{first['requests']:,}", f"{first['bytes'] / 1e6:,.1f}"))
+            print(row_line(f"{way}, {first.version}", f"{first.requests:,}", f"{first.bytes / 1e6:,.1f}"))

@@ -1,8 +1,8 @@
 """Answer greps over files in a bucket in one way, in a new process: `python agents_grep_client.py WAY GREPS.json`.
 
-It is run by path, so it also works in an environment without this project. It prints JSON: for each grep its seconds,
-the CRC-32 of its output, and the number of lines; and the version of the library. A way that has to read every file
-does so once, and its seconds count for each grep of the tree.
+It is run by path, so it also works in an environment without this project. It prints JSON: the figures of each grep, as
+in `agents_grep.Row`, and the version of the library. A way that reads every file does so once, which counts for each
+grep of the tree.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Literal
 from zlib import crc32
 
 BUCKET, TREE, TEXT = "bucket", "tree/", "text"  # the bucket, the prefix of files in it, and the key of their context
@@ -31,11 +32,23 @@ HEAD_LINES, TAIL_LINES = 50, 20
 REGION = "us-east-1"
 GAVE_UP = "gave up"  # the output of a command that reached a time limit of its way
 
-Grep = dict[str, Any]  # the fields of `agents_grep.Grep`
 Match = tuple[str, int, str]  # a file, the number of a line in it, and the line
+Kind = Literal["lines", "files", "count", "head", "sum", "find", "tail"]
+"""What is printed, as in `answer`; `find`: the files of a name; `tail`: the end of one file."""
 
 
-def answer(kind: str, matches: Iterable[Match]) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Grep:
+    """A command line, and its parts for the ways that do not run it."""
+
+    command: str
+    kind: Kind
+    pattern: str = ""
+    ignore_case: bool = False
+    path: str = ""
+
+
+def answer(kind: Kind, matches: Iterable[Match]) -> list[str]:
     """The lines that a command of this kind prints for matches in the order of the files."""
     match kind:
         case "files":
@@ -52,7 +65,7 @@ def answer(kind: str, matches: Iterable[Match]) -> list[str]:
 
 def search(files: Iterable[tuple[str, bytes]], grep: Grep) -> Iterator[Match]:
     """The lines of files that match, as `grep` finds them; the pattern must match no newline."""
-    compiled = re.compile(grep["pattern"].encode(), re.IGNORECASE if grep["ignore_case"] else 0)
+    compiled = re.compile(grep.pattern.encode(), re.IGNORECASE if grep.ignore_case else 0)
     for path, data in files:
         number, counted, end = 1, 0, -1
         for match in compiled.finditer(data):
@@ -101,11 +114,11 @@ class Ours(Way):
         self._text = self._open(f"s3://{BUCKET}/{TEXT}", endpoint=os.environ["AWS_ENDPOINT_URL_S3"])
 
     def run(self, grep: Grep) -> list[str]:
-        reply = self._tool.bash(grep["command"]).data
+        reply = self._tool.bash(grep.command).data
         if "timeout" in reply.stderr or "grep: stopped" in reply.stderr:
             return [GAVE_UP]
         if reply.stderr or reply.note:
-            raise AssertionError(f"`{grep['command']}` failed: {reply.stderr} {reply.note}")
+            raise AssertionError(f"`{grep.command}` failed: {reply.stderr} {reply.note}")
         return [line.removeprefix("./") for line in reply.stdout.split("\n")[:-1]]
 
 
@@ -130,16 +143,16 @@ class Files(Way):
         self._files = {key.removeprefix(TREE): data for key, data in files.items()}
 
     def run(self, grep: Grep) -> list[str]:
-        match grep["kind"]:
+        match grep.kind:
             case "find":
-                keys = [key for key in sorted(self.names()) if key.endswith(f"/{grep['path']}")]
+                keys = [key for key in sorted(self.names()) if key.endswith(f"/{grep.path}")]
                 return b"".join(map(self.get, keys)).decode().split("\n")[:-1]
             case "tail":
-                return self.get(TREE + grep["path"]).decode().split("\n")[:-1][-TAIL_LINES:]
+                return self.get(TREE + grep.path).decode().split("\n")[:-1][-TAIL_LINES:]
         return self.run_on_tree(grep)
 
     def run_on_tree(self, grep: Grep) -> list[str]:
-        return answer(grep["kind"], search(self._files.items(), grep))
+        return answer(grep.kind, search(self._files.items(), grep))
 
 
 class S3fs(Files):
@@ -148,8 +161,7 @@ class S3fs(Files):
     packages = ("s3fs",)
 
     def __init__(self) -> None:
-        pool = {"max_pool_connections": CONNECTIONS}
-        self._system = import_module("s3fs").S3FileSystem(config_kwargs=pool)
+        self._system = import_module("s3fs").S3FileSystem(config_kwargs={"max_pool_connections": CONNECTIONS})
         self._system.connect()
 
     def names(self) -> list[str]:
@@ -207,13 +219,13 @@ class Ripgrep(Files):
         path.write_bytes(self.get(key))
 
     def run_on_tree(self, grep: Grep) -> list[str]:
-        options = ["--ignore-case"] if grep["ignore_case"] else []
-        command = [os.environ["RG"], "-uuun", "--no-heading", *options, "-e", grep["pattern"], "."]
+        options = ["--ignore-case"] if grep.ignore_case else []
+        command = [os.environ["RG"], "-uuun", "--no-heading", *options, "-e", grep.pattern, "."]
         done = subprocess.run(command, cwd=Path(self._copy.name, TREE), capture_output=True)
         if done.returncode not in (0, 1):  # 1: no line matches
             raise AssertionError(f"ripgrep failed: {done.stderr.decode().strip()}")
         lines = (line.removeprefix("./").split(":", 2) for line in done.stdout.decode().split("\n")[:-1])
-        return answer(grep["kind"], sorted((path, int(number), line) for path, number, line in lines))
+        return answer(grep.kind, sorted((path, int(number), line) for path, number, line in lines))
 
 
 RIPGREP = "download, then ripgrep"
@@ -230,18 +242,18 @@ def main() -> None:
     way_type = WAYS[name]
     for package in way_type.packages:
         import_module(package)
-    greps = json.loads(Path(path).read_text())
+    greps = [Grep(**fields) for fields in json.loads(Path(path).read_text())]
     way = way_type()
     began = time.perf_counter()
-    if isinstance(way, Ours) or any(grep["pattern"] for grep in greps):
+    if isinstance(way, Ours) or any(grep.pattern for grep in greps):
         way.open()
-    opened, rows = time.perf_counter() - began, []
+    open_seconds, rows = time.perf_counter() - began, []
     for grep in greps:
         began = time.perf_counter()
         lines = way.run(grep)
-        seconds = time.perf_counter() - began
-        figures = {"seconds": opened + seconds, "again": seconds, "lines": len(lines), "gave_up": lines == [GAVE_UP]}
-        rows.append(figures | {"crc": crc32("\n".join(lines).encode())})
+        search_seconds = time.perf_counter() - began
+        output = {"gave_up": lines == [GAVE_UP], "crc": crc32("\n".join(lines).encode())}
+        rows.append({"seconds": open_seconds + search_seconds, "search_seconds": search_seconds, **output})
     print(json.dumps({"rows": rows, "version": version(way_type.packages[0])}))
 
 

@@ -23,8 +23,7 @@ from monocontext.stores.protocol import Store
 from monocontext.testing import S3StandIn
 from monocontext.testing.network import CONNECTION_BYTES_PER_SECOND
 
-SEGMENTS, LINES = 50, 1000
-LINE_BYTES = 100
+SEGMENTS, LINES, LINE_BYTES = 50, 1000, 100  # lines of each segment, bytes of each line
 SEGMENT_BYTES = LINES * LINE_BYTES
 _ONE_BY_ONE = "one after another"
 _CONTEXT_NAMES = {"parallel": "segments", "bigger segments": "bigger", "one object with byte ranges": "object"}

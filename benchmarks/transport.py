@@ -46,11 +46,10 @@ def main(arguments: argparse.Namespace) -> int:
         def measure(case: Case, name: str) -> dict[str, Any] | None:
             return run_client(client.__file__, name, *case, endpoint=server.endpoint)
 
-        turns = partial(in_turns, client.TRANSPORTS, arguments.rounds)
-        runs_by_case = [turns(partial(measure, case)) for case in CASES.values()]
+        case_runs = [in_turns(client.TRANSPORTS, arguments.rounds, partial(measure, case)) for case in CASES.values()]
     print(f"Client CPU of one GET, median of {arguments.rounds}\n({machine_line()})\n")
     print(head_line("client", *(f"{case}, ms" for case in CASES)))
-    for name, runs_of_first_case in runs_by_case[0].items():
-        milliseconds = (1000 * statistics.median(run["cpu_seconds"] for run in runs[name]) for runs in runs_by_case)
+    for name, runs_of_first_case in case_runs[0].items():
+        milliseconds = (1000 * statistics.median(run["cpu_seconds"] for run in runs[name]) for runs in case_runs)
         print(row_line(f"{name} {runs_of_first_case[0]['version']}", *(f"{item:.3f}" for item in milliseconds)))
     return 0

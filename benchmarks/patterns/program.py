@@ -26,7 +26,7 @@ class Program:
     answer: Callable[[str], str] = lambda prompt: "noted"  # the sub-model's reply to a prompt
     full_pass: bool = False  # whether it has to read everything
     ordered: bool = False  # whether it works on `ordered_context` in place of the text
-    cache_bytes: int | None = None  # the size of its cache, if it needs a small one
+    cache_bytes: int = 256 << 20  # the size of its cache
 
     def store(self, text: Text) -> VirtualStore:
         """A store with the context of its text."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import google_crc32c
 
@@ -49,7 +49,7 @@ def ordered_context(records: int) -> VirtualStore:
             count = min(RECORDS_PER_SEGMENT, numbers.stop - start)
             digest = hashlib.sha256(f"records {start} {count}".encode()).hexdigest()
             key = f"segments/{digest[:32]}.seg"
-            objects[key] = (count * RECORD_BYTES, _reading(start))
+            objects[key] = (count * RECORD_BYTES, partial(_read_records, start))
             runs.append(FrameRun(key, 0, count, "raw"))
         data = encode_page(runs, rows)
         ref = page_ref(data, rows, pages[-1] if pages else None)
@@ -64,12 +64,8 @@ def ordered_context(records: int) -> VirtualStore:
     return VirtualStore(objects)
 
 
-def _reading(first: int) -> Callable[[int, int], bytes]:
-    """A function that computes bytes [start, stop) of the segment that begins with record `first`."""
-
-    def read(start: int, stop: int) -> bytes:
-        low, high = start // RECORD_BYTES, -(-stop // RECORD_BYTES)
-        whole = b"".join(_BODY + last_line(first + number) for number in range(low, high))
-        return whole[start - low * RECORD_BYTES : stop - low * RECORD_BYTES]
-
-    return read
+def _read_records(first: int, start: int, stop: int) -> bytes:
+    """Compute bytes [start, stop) of the segment that begins with record `first`."""
+    low, high = start // RECORD_BYTES, -(-stop // RECORD_BYTES)
+    whole = b"".join(_BODY + last_line(first + number) for number in range(low, high))
+    return whole[start - low * RECORD_BYTES : stop - low * RECORD_BYTES]

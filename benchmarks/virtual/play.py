@@ -10,7 +10,7 @@ import builtins
 import math
 from dataclasses import dataclass
 from random import Random
-from typing import Any, cast
+from typing import Any
 
 from benchmarks.patterns.program import Program
 from benchmarks.patterns.texts import Text
@@ -28,7 +28,6 @@ BATCH_CALLS = 20  # the sub-calls that run at once
 BATCH_FACTOR = 1.3  # the time of a batch of sub-calls, as a multiple of that of one
 TOKENS_PER_SECOND = 120.0
 TOKEN_CHARACTERS = 4
-CACHE_BYTES = 256 << 20
 PROSE_BEFORE = "Let me look at the text.\n\n```repl\n"  # the beginning of a reply, before its code
 AFTER = (
     "# What comes next depends on what this shows: if it is what was asked for, answer; if it is not, look\n"
@@ -52,13 +51,12 @@ class Played:
     ahead_used_bytes: int
 
 
-def play(program: Program, text: Text, policy: str, distance: Distance, seed: int = 0) -> Played:
-    """Run a program over a text, with a policy of `suite.POLICIES`. Raises what the program's code raises."""
+def play(program: Program, text: Text, policy: Prefetch, distance: Distance, seed: int = 0) -> Played:
+    """Run a program over a text with a policy of reading ahead. Raises what the program's code raises."""
     clock = VirtualClock()
     workers = LinkedWorkers(distance, seed, clock)
     store = MeteredStore(program.store(text), distance, clock, seed)
-    cache_bytes = program.cache_bytes or CACHE_BYTES
-    context = Monocontext.open(store, cache_bytes=cache_bytes, workers=workers, prefetch=cast(Prefetch, policy))
+    context = Monocontext.open(store, cache_bytes=program.cache_bytes, workers=workers, prefetch=policy)
     stage, conversation = _Stage(program, context, workers, seed), program.talk(text)
     codes, outputs = list[str](), list[str]()
     with context:

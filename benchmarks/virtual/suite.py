@@ -12,8 +12,9 @@ from benchmarks.patterns.program import Program
 from benchmarks.patterns.texts import FRAME_BYTES
 from benchmarks.virtual.play import Played, play
 from benchmarks.virtual.workers import Distance
+from monocontext.engine.prefetch.streams import Prefetch
 
-POLICIES = ("off", "history", "code", "all")  # read ahead by nothing, past reads, the code as it streams, or both
+POLICIES: tuple[Prefetch, ...] = ("off", "history", "code", "all")  # the values of `Prefetch`, from none to both
 FAR = Distance("far_150", 100e6)
 PREFETCH = "all"  # the policy that the gates judge
 PASS_LIMIT_BYTES = 20 * 10**9  # programs that read everything run up to this size only
@@ -26,7 +27,7 @@ class Plan:
     """The programs, the size of their texts, and the policies of one run."""
 
     size_bytes: int = 200_000_000
-    policies: Sequence[str] = ("off", "all")
+    policies: Sequence[Prefetch] = ("off", "all")
     programs: Sequence[str] = ()  # parts of names; empty for all programs
     seeds: int = 3  # runs of each program, whose figures are averaged
 

@@ -73,9 +73,8 @@ def main(arguments: argparse.Namespace) -> int:
         raise SystemExit(f"--size must be at least {_LEAST_BYTES:,} bytes for a slice of {SLICE_BYTES:,} bytes")
     plan = Plan(arguments.size, rounds=arguments.rounds)
     print(f"{plan.size_bytes / 1e6:g} MB, {plan.profile}; medians of {plan.rounds}\n({machine_line()})\n")
-    rows = run(plan)
     print(head_line("way", "waiting, s", "open, s", "requests", "MB", "peak MiB", "CPU, s"))
-    for row in sorted(rows, key=lambda row: row.stall_seconds):
+    for row in sorted(run(plan), key=lambda row: row.stall_seconds):
         seconds = f"{row.stall_seconds:.2f}", f"{row.open_seconds:.2f}"
         sizes = f"{row.bytes / 1e6:.0f}", f"{row.peak_bytes / (1 << 20):.0f}"
         name = f"{row.way} {row.version}".strip()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -15,8 +14,8 @@ from benchmarks.processes import run_client
 FILES = {"a/one.c": b"int x;\nreturn x; return x;\n", "b.c": b"no\nRETURN", "c.c": b"return\n"}
 
 
-def answer(kind: str, pattern: str = "return", *, ignore_case: bool = False) -> list[str]:
-    grep = asdict(agents_grep.Grep("", kind, pattern, ignore_case))
+def answer(kind: client.Kind, pattern: str = "return", *, ignore_case: bool = False) -> list[str]:
+    grep = client.Grep("", kind, pattern, ignore_case)
     return client.answer(kind, client.search(FILES.items(), grep))
 
 
@@ -28,7 +27,7 @@ def test_the_reference_is_what_grep_prints() -> None:
     assert (answer("count"), answer("files"), answer("sum")) == (["a/one.c:1", "c.c:1"], ["2"], ["2"])
     assert answer("lines", "absent") == []
     for name, lines in (("one.c", ["int x;", "return x; return x;"]), ("c.c", ["return"])):  # `c.c` is no end of a name
-        assert agents_grep._output(FILES, agents_grep.Grep("", "find", path=name)) == lines
+        assert agents_grep._output(FILES, client.Grep("", "find", path=name)) == lines
 
 
 def test_only_a_package_of_others_may_be_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
