@@ -136,15 +136,14 @@ class Served:
             return wrap_str(self.memory[name.removeprefix(MEMORY + "/")])
         if self.sessions is not None and name.startswith(SESSIONS_PREFIX):
             project, _, session = name.removeprefix(SESSIONS_PREFIX).partition("/")
-            of_project = self.sessions.project(project)
-            text: Monocontext = of_project.context(sessions=[session] if session else None, cache_bytes=_CACHE_BYTES)
-            return text
-        holders = [context for context in self.contexts if f"{name}/".startswith(f"{context}/")]
-        holder = max(holders, key=len, default="")
-        path = name.removeprefix(holder).strip("/")
-        if not holder or ".." in path.split("/"):
+            wanted = [session] if session else None  # None: all sessions of the project
+            return self.sessions.project(project).context(sessions=wanted, cache_bytes=_CACHE_BYTES)
+        bases = [base for base in self.contexts if f"{name}/".startswith(f"{base}/")]
+        base = max(bases, key=len, default="")
+        path = name.removeprefix(base).strip("/")
+        if not base or ".." in path.split("/"):
             raise NotFound(f"no context {name!r} is served here: context_list lists them")
-        url = self.contexts[holder].rstrip("/")
+        url = self.contexts[base].rstrip("/")
         location, options = f"{url}/{path}" if path else url, options_for(url, self._store_options)
         opened: Monocontext = Monocontext.open(location, cache_bytes=_CACHE_BYTES, allow=self._allow, **options)
         return opened

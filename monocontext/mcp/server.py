@@ -45,18 +45,18 @@ def make_server(
     served: Served,
     *,
     name: str = "monocontext",
-    more: Mapping[str, Callable[..., Any]] | None = None,
+    more_tools: Mapping[str, Callable[..., Any]] | None = None,
     uploads: bool = True,
     version: str = __version__,
 ) -> Server[Any]:
     """A server of the SDK, for `stdio.serve` and `http.serve`.
 
     - `name`, `version`: shown to clients
-    - `more`: further tools by name. A call that is cancelled cancels the task of an `async` one
+    - `more_tools`: functions by the name of the tool. Cancelling a call cancels the task of an `async` function
     - `uploads`: offer `upload_context`, which reads session files of this machine
     """
-    text_tools = Tools(served).by_name(uploads=uploads) if served.has_texts or not more else {}
-    handlers = _Handlers(served, {**text_tools, **(more or {})})
+    text_tools = Tools(served).by_name(uploads=uploads) if served.has_texts or not more_tools else {}
+    handlers = _Handlers(served, {**text_tools, **(more_tools or {})})
     return Server(
         name,
         version=version,
@@ -124,7 +124,7 @@ class _Handlers:
 
 def _describe(name: str, function: Callable[..., Any]) -> types.Tool:
     """The description of a tool, with the schemas of its arguments and of the fields of its replies."""
-    reply = next(iter(get_args(inspect.signature(function).return_annotation)), Text)  # `D` of `ToolReply[D]`
+    (reply_type,) = get_args(inspect.signature(function).return_annotation) or (Text,)  # `Slice` of `ToolReply[Slice]`
     adapter: Any = TypeAdapter  # typed for classes, and takes functions too
     title = name.replace("_", " ").capitalize()
     return types.Tool(
@@ -132,17 +132,18 @@ def _describe(name: str, function: Callable[..., Any]) -> types.Tool:
         title=title,
         description=inspect.getdoc(function),
         input_schema=adapter(function).json_schema(),
-        output_schema=adapter(reply).json_schema(),
+        output_schema=adapter(reply_type).json_schema(),
         annotations=types.ToolAnnotations(title=title, read_only_hint=name not in _WRITES),
     )
 
 
 async def _call(functions: Mapping[str, Callable[..., Any]], name: str, arguments: dict[str, Any]) -> str:
-    """Call a tool. One that is not `async` runs in a thread, which goes on if the call is cancelled."""
-    if name not in functions:
+    """Call a tool. A function that is not `async` runs in a thread, which goes on if the call is cancelled."""
+    function = functions.get(name)
+    if function is None:
         raise ToolRefusal(f"Unknown tool: {name}{suggestion(name, functions) if len(name) <= _MOST_TYPO else ''}")
-    call = partial(functions[name], **check_arguments(name, functions[name], arguments))
-    is_async = inspect.iscoroutinefunction(functions[name])
+    call = partial(function, **check_arguments(name, function, arguments))
+    is_async = inspect.iscoroutinefunction(function)
     reply: str = await (call() if is_async else anyio.to_thread.run_sync(call, abandon_on_cancel=True))
     return reply
 

@@ -48,7 +48,7 @@ class Command:
     value: str = ""
     ttl_seconds: int | None = None
     reports_ttl: bool = False  # whether the reply states the lifetime, since that number may be part of the value
-    meta: bool = False  # whether the reply of G or L has times
+    with_times: bool = False  # whether the reply of G or L has times and ETags, for the word META
     prefix: str = ""  # of the keys that L lists
     scope: str = ""  # what T counts: A (all), K (keys) or V (values)
     if_absent: bool = False
@@ -82,7 +82,7 @@ def parse(parameters: Mapping[str, Any]) -> Command:
         if not words:
             raise CommandRefused(_SYNTAX[verb])
         key, *words = words
-    return Command(verb, key=key, meta=verb == "G" and words[:1] == ["META"])
+    return Command(verb, key=key, with_times=verb == "G" and words[:1] == ["META"])
 
 
 def _parse_put(text: str, key: str | None, parameters: Mapping[str, Any]) -> Command:
@@ -161,11 +161,11 @@ def _parse_ttl(ttl: Any) -> int | None:
 def _parse_list(key: str | None, words: list[str]) -> Command:
     if key is not None:
         words = [key, *words] if key.endswith("*") else _split_words(key) + words
-    meta_first = words[:1] == ["META"]  # `L META start*`; otherwise `L start* META`
-    prefix, following = [*(words[1:] if meta_first else words), "", ""][:2]
+    begins_with_meta = words[:1] == ["META"]  # `L META start*`; otherwise `L start* META`
+    prefix, following = [*(words[1:] if begins_with_meta else words), "", ""][:2]
     if not prefix.endswith("*"):
-        return Command("L", meta=meta_first)
-    return Command("L", meta=meta_first or following == "META", prefix=prefix[:-1])
+        return Command("L", with_times=begins_with_meta)
+    return Command("L", with_times=begins_with_meta or following == "META", prefix=prefix[:-1])
 
 
 def _parse_total(words: list[str]) -> Command:

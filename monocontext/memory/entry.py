@@ -88,7 +88,7 @@ class Sizes:
     keys_bytes: int
     values_bytes: int
     entries: int
-    """The number of entries."""
+    """The number of keys."""
 
     @property
     def total_bytes(self) -> int:

@@ -124,20 +124,20 @@ class MemoryTool:
         return {"status": "OK", "expires_in": command.ttl_seconds} if command.reports_ttl else {"status": "OK"}
 
     def _get(self, command: Command) -> dict[str, Any]:
-        meta = command.meta
+        with_times = command.with_times
         try:
             entry = self.memory.entry(command.key)
         except NotFound:
             key = key_before_meta(command.key)
             if key is None:
                 raise
-            entry, meta = self.memory.entry(key), True
-        return {"value": entry.value, **(_times(entry) if meta else {})}
+            entry, with_times = self.memory.entry(key), True
+        return {"value": entry.value, **(_times(entry) if with_times else {})}
 
     def _list(self, command: Command) -> dict[str, Any]:
         damaged = list[str]()
         entries = self.memory.entries(command.prefix, tell=damaged.append)
-        keys = [{"key": entry.key, **_times(entry)} if command.meta else entry.key for entry in entries]
+        keys = [{"key": entry.key, **_times(entry)} if command.with_times else entry.key for entry in entries]
         return {"keys": keys, "damaged": damaged} if damaged else {"keys": keys}
 
     def _total(self, scope: str) -> dict[str, Any]:

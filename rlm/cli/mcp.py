@@ -135,7 +135,7 @@ def mcp(
                 command.serving(contexts or [], s3, sessions=sessions, memory=memory, allow=allow or [])
             )
         ask_tools = make_ask_tools(served, options, None if folder is None else Path(folder))
-        command.serve(served, name="rlm", version=__version__, more=ask_tools, **listen)
+        command.serve(served, name="rlm", version=__version__, more_tools=ask_tools, **listen)
 
 
 def _cut_to_reply(answer: str) -> str:
