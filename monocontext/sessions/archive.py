@@ -233,7 +233,7 @@ class Project:
         return "\n\n".join(turns) or f"No turns found for session {session_id}"
 
     def search_transcripts(self, keyword: str, limit: int = 200) -> list[dict[str, Any]]:
-        """At most `limit` turns that contain `keyword` in any case, as dicts (the requests of `context` and `grep`)."""
+        """At most `limit` turns with `keyword` in any case, as dicts (requests: `context`, `grep`, whole turns)."""
         with suppress(NotFound), self.context() as text:
             return [turn.to_dict() for turn in islice(_turns_with(text, keyword), limit)]
         return []

@@ -1,4 +1,4 @@
-"""A search over sessions costs what one over any text of that size costs, and finds what a scan of all text finds."""
+"""A search over sessions costs a `grep` and the rest of the turns found, and finds what a scan of all text finds."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ def test_it_costs_what_a_grep_costs(size: str, archive: Store, tmp_path: Path) -
         fill(archive, tmp_path / "t", 500, 400_000)
     with Sessions(archive).project("proj").context() as text:
         publish((text[at : at + (8 << 20)] for at in range(0, len(text), 8 << 20)), tmp_path / "plain")
-    for needle in (NEEDLE, "nowhere_to_be_found"):
+    for needle, turns in ((NEEDLE, len(HOLDING)), ("nowhere_to_be_found", 0)):
         ours, theirs = _gets(archive, open_store(tmp_path / "plain"), needle)
-        assert ours <= 1.2 * theirs + 2  # the documents' names and versions
+        assert theirs <= ours <= theirs + 2 * turns  # a turn may begin and end in other frames than its hit
 
 
 @pytest.mark.parametrize(
