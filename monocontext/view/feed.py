@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import re
 import time
-from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 from monocontext.adapters.text_bytes import reader_of
@@ -16,7 +12,6 @@ from monocontext.format.filters.layout import FilterLayout
 from monocontext.globs import Globs
 from monocontext.page.assembly import load_page
 from monocontext.page.serving import InvalidRequest, PageServer, Parameters
-from monocontext.stores.protocol import Store
 from monocontext.text.documents.by_name import UnknownDocument
 from monocontext.text.monocontext import Monocontext
 from monocontext.text.search import ranked
@@ -24,52 +19,40 @@ from monocontext.text_tools import search_process
 from monocontext.text_tools.functions import check_query
 from monocontext.text_tools.replies import NOT_A_PATTERN, fit_error
 from monocontext.view.changes import document_changes
+from monocontext.view.pieces import NAME_CHARACTERS, Pieces, metadata_line
 from monocontext.writing.upkeep.versions import list_versions
 
 _SCRIPTS = ("reader", "rows", "page")
-PIECE_CHARACTERS = 8_000  # the most characters of text in one answer, each up to 12 bytes in JSON
-PIECE_LINES = 300  # the most lines of text in one answer
-_LEAD_LINES = 8  # the most lines that are shown before the target of a jump
-_LEAD_CHARACTERS = 2_000  # and the most characters
-_NAME_CHARACTERS = 300  # the most characters of the name of a document or a source
-_METADATA_CHARACTERS = 500  # the most characters of the metadata of a document in the text
-_LISTED_METADATA_CHARACTERS = 100  # the most characters of the metadata of a document in the list of documents
+_LISTED_METADATA_CHARACTERS = 100  # the most characters of metadata in the list of documents
 _PASSAGE_CHARACTERS = 500  # the most characters of a passage in an answer of `search`
-_MOST_SOURCES = 10  # sources in one answer
-DOCUMENTS_PER_ANSWER = 100  # documents in one answer
-MOST_VERSIONS = 300  # versions in the history
+_MOST_SOURCES = 10  # the most sources in an answer of `state`
+DOCUMENTS_PER_ANSWER = 100  # the most documents in an answer of `documents`
+MOST_VERSIONS = 300  # the most versions in an answer of `history`
 _SEARCH_SECONDS = 10.0  # a search stops after this time, and can be continued
-MOST_HITS = 100  # lines in an answer of `grep`
-_MOST_PASSAGES = 20  # passages in an answer of `search`
-
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")  # a line with its newline, or the rest of a text that does not end in one
+MOST_HITS = 100  # the most lines in an answer of `grep`
+_MOST_PASSAGES = 20  # the most passages in an answer of `search`
 
 
 class ContextFeed:
     """Answers requests about one open text, with a method for each path. Safe for use by many threads."""
 
     def __init__(self, text: Monocontext) -> None:
+        assert text._opened is not None  # it is a text that `Monocontext.open` made
         self._text = text
-        self._reader = reader_of(text)
+        self._store = text._opened.store
+        self._pieces = Pieces(text)
 
     def state(self, _: Parameters) -> dict[str, Any]:
         """Facts about the text (no GET)."""
-        text, root = self._text, self._reader.manifest
+        text, root = self._text, reader_of(self._text).manifest
         filters = None if root.filter_directories else sum(FilterLayout(ref).size_bytes for ref in root.filters)
         return {
-            "url": text.url,
-            "version": text.generation,
-            "created": root.created,
-            "characters": len(text),
-            "lines": len(text.lines),
-            "bytes": root.text_bytes,
-            "stored_bytes": root.stored_bytes,
-            "pieces": root.frames,
-            "piece_bytes": root.frame_bytes,
-            "filter_bytes": filters,
+            "url": text.url, "version": text.generation, "created": root.created, "characters": len(text),
+            "lines": len(text.lines), "bytes": root.text_bytes, "stored_bytes": root.stored_bytes,
+            "pieces": root.frames, "piece_bytes": root.frame_bytes, "filter_bytes": filters,
             "documents": text.documents.count,
-            "sources": [source[:_NAME_CHARACTERS] for source in root.sources[:_MOST_SOURCES]],
-        }
+            "sources": [source[:NAME_CHARACTERS] for source in root.sources[:_MOST_SOURCES]],
+        }  # fmt: skip
 
     def documents(self, request: Parameters) -> dict[str, Any]:
         """Documents from number `first` on whose names match or contain `glob` (1 GET for each 4,096 examined).
@@ -86,25 +69,13 @@ class ContextFeed:
         while number < documents.count and len(rows) < DOCUMENTS_PER_ANSWER and time.monotonic() < deadline:
             document = documents.table.document(number)
             if globs.select(document.name) if globs else glob in document.name:
+                metadata = metadata_line(self._text, document)[:_LISTED_METADATA_CHARACTERS]
                 rows.append({
-                    "number": number,
-                    "name": document.name[:_NAME_CHARACTERS],
-                    "characters": len(document),
-                    "lines": document.newlines,
-                    "metadata": self._metadata(document)[:_LISTED_METADATA_CHARACTERS],
+                    "number": number, "name": document.name[:NAME_CHARACTERS], "characters": len(document),
+                    "lines": document.newlines, "metadata": metadata,
                 })  # fmt: skip
             number += 1
         return {"rows": rows, "next": number if number < documents.count else None, "count": documents.count}
-
-    def _metadata(self, document: Document) -> str:
-        """The metadata of a document in one line, with the time of its file as a date."""
-        values = dict(self._text.documents.metadata_of(document.number))
-        file = values.get("file")
-        if isinstance(file, dict) and isinstance(file.get("modified_ns"), int):
-            modified = datetime.fromtimestamp(file["modified_ns"] / 1e9, UTC)
-            values["file"] = f"modified {modified:%Y-%m-%d %H:%M} UTC"
-        parts = (f"{key}: {value if isinstance(value, str) else json.dumps(value)}" for key, value in values.items())
-        return ", ".join(parts)[:_METADATA_CHARACTERS]
 
     def text(self, request: Parameters) -> dict[str, Any]:
         """A piece of the text, with lines numbered within their documents (the GETs of a slice, and at most 4 more).
@@ -113,39 +84,30 @@ class ContextFeed:
         document `number` or `document`, or next to the character `after` or `before`. In the answer, `mark` is the
         requested character.
         """
-        after, before = request.number_or_none("after"), request.number_or_none("before")
-        size = len(self._text)
+        after, before, size = request.number_or_none("after"), request.number_or_none("before"), len(self._text)
         if after is not None:
-            return self._piece_from(min(after, size))
+            return self._pieces.starting_at(min(after, size))
         if before is not None:
-            return self._piece_before(min(before, size))
-        start, mark = self._target(request)
-        return self._piece_from(start, mark)
-
-    def _target(self, request: Parameters) -> tuple[int, int]:
-        """The first character of the piece to show, and the requested character, at most 8 lines after it."""
-        document, line, offset = self._document(request), request.number_or_none("line"), request.number_or_none("at")
+            return self._pieces.ending_at(min(before, size))
+        document, line = self._document(request), request.number_or_none("line")
         if document is not None and line is None:
-            return document.start, document.start
-        size, span = len(self._text), self._text.span
-        if offset is None:
-            offset = self._line_start(document, 1 if line is None else line)
-        elif offset >= max(size, 1):
-            raise InvalidRequest(f"character {offset:,} is after the end of the text, which has {size:,} characters")
-        number = span.source.line_of(offset)
-        first = span.line_start(max(0, number - _LEAD_LINES))
-        start = first if offset - first <= _LEAD_CHARACTERS else max(span.line_start(number), offset - _LEAD_CHARACTERS)
-        return start, offset
+            return self._pieces.starting_at(document.start, mark=document.start)
+        character = request.number_or_none("at")
+        if character is None:
+            character = self._line_start(document, 1 if line is None else line)
+        elif character >= max(size, 1):
+            raise InvalidRequest(f"character {character:,} is after the end of the text, which has {size:,} characters")
+        return self._pieces.around(character)
 
     def _line_start(self, document: Document | None, line: int) -> int:
-        """The first character of a line; lines count from 1 in the document, or for None in the text."""
+        """The first character of a line; lines count from 1 in the document or, if that is None, in the text."""
         if line == 0:
             raise InvalidRequest("line must be at least 1, not 0")
         text, first_line = self._text, 0 if document is None else document.first_line
         number = line - 1 + first_line
         offset = text.span.line_start(number) if number < len(text.lines) else len(text)
         if offset >= max(len(text) if document is None else document.stop, 1):
-            name = "the text" if document is None else document.name[:_NAME_CHARACTERS]
+            name = "the text" if document is None else document.name[:NAME_CHARACTERS]
             raise InvalidRequest(f"{name} has no line {line:,}")
         return offset
 
@@ -162,56 +124,6 @@ class ContextFeed:
             return documents.record(name)
         except UnknownDocument as error:
             raise InvalidRequest(fit_error(str(error))) from None
-
-    def _piece_from(self, start: int, mark: int | None = None) -> dict[str, Any]:
-        """The piece of whole lines that begins at character `start`; a line that is longer than a piece is cut."""
-        size = len(self._text)
-        stop = min(size, start + PIECE_CHARACTERS)
-        lines = _LINE.findall(self._text.substring(start, stop))
-        shown = lines[:PIECE_LINES]
-        if stop < size and len(shown) == len(lines) > 1 and not shown[-1].endswith("\n"):
-            shown.pop()
-        return self._piece(start, shown, mark)
-
-    def _piece_before(self, stop: int) -> dict[str, Any]:
-        """The piece of whole lines that ends before character `stop`; a line that is longer than a piece is cut."""
-        start = max(0, stop - PIECE_CHARACTERS)
-        lines = _LINE.findall(self._text.substring(start, stop))
-        shown = lines[-PIECE_LINES:]
-        if start > 0 and len(shown) == len(lines) > 1:
-            shown.pop(0)
-        return self._piece(stop - sum(map(len, shown)), shown, None)
-
-    def _piece(self, start: int, lines: list[str], mark: int | None) -> dict[str, Any]:
-        stop, rows = start + sum(map(len, lines)), list(self._rows(start, lines))
-        return {"start": start, "stop": stop, "characters": len(self._text), "mark": mark, "rows": rows}
-
-    def _rows(self, start: int, lines: list[str]) -> Iterator[dict[str, Any]]:
-        """Yield a row for each line. The first row of a document describes it; `line` is None between documents."""
-        if not lines:
-            return
-        table = self._text.documents.table
-        [number] = table.first_ending_after([start])  # of the document that holds the line, or of the next one
-        offset, described = start, -1  # the number of the last document that a row describes
-        for line_number, line in enumerate(lines, self._text.span.source.line_of(start) + 1):
-            while number < table.count and table.document(number).stop <= offset:
-                number += 1
-            document = table.document(number) if number < table.count else None
-            if document is not None and document.start > offset:  # the line is before it
-                document = None
-            row: dict[str, Any] = {"at": offset, "line": line_number, "text": line.removesuffix("\n")}
-            if table.count:
-                row["line"] = None if document is None else line_number - document.first_line
-            if document is not None and number != described:
-                described = number
-                row["document"] = {
-                    "number": number,
-                    "name": document.name[:_NAME_CHARACTERS],
-                    "characters": len(document),
-                    "metadata": self._metadata(document),
-                }
-            yield row
-            offset += len(line)
 
     def grep(self, request: Parameters) -> dict[str, Any]:
         """Lines that match `pattern`, from character `start` on (GETs: those of `Monocontext.grep`).
@@ -261,23 +173,20 @@ class ContextFeed:
     def history(self, _: Parameters) -> dict[str, Any]:
         """The newest `MOST_VERSIONS` versions, with size and growth (1 LIST for each thousand, 1 GET for each).
 
-        `grown` is None if the version before is not among them, as when `gc` has removed it.
+        `grown` counts from the version `before`, and in version 1 from an empty text. In any other version it is None
+        if `gc` has removed all earlier ones.
         """
-        roots = list_versions(self._store, newest=MOST_VERSIONS)
+        roots = list_versions(self._store, newest=MOST_VERSIONS + 1)  # the oldest is only compared with
         rows: list[dict[str, Any]] = []
-        characters, documents = (0, 0) if roots[0].generation == 1 else (None, 0)
         for root in roots:
             count = root.documents.documents if root.documents else 0
+            previous = rows[-1] if rows else {"version": None, "characters": 0, "documents": 0}
+            growth = [root.characters - previous["characters"], count - previous["documents"]]
             rows.append({
-                "version": root.generation,
-                "created": root.created,
-                "characters": root.characters,
-                "documents": count,
-                "grown": None if characters is None else [root.characters - characters, count - documents],
-                "before": rows[-1]["version"] if rows else None,
+                "version": root.generation, "created": root.created, "characters": root.characters, "documents": count,
+                "grown": growth if rows or root.generation == 1 else None, "before": previous["version"],
             })  # fmt: skip
-            characters, documents = root.characters, count
-        return {"rows": rows[::-1], "open": self._text.generation}
+        return {"rows": rows[-MOST_VERSIONS:][::-1], "open": self._text.generation}
 
     def change(self, request: Parameters) -> dict[str, Any]:
         """The documents that changed from version `before` to `version` (2 GETs, and those of `document_changes`)."""
@@ -286,11 +195,6 @@ class ContextFeed:
             Monocontext.open(self._store, generation=request.number("version")) as new,
         ):
             return document_changes(old, new)
-
-    @property
-    def _store(self) -> Store:
-        assert self._text._opened is not None
-        return self._text._opened.store
 
 
 class ContextServer(PageServer):

@@ -15,7 +15,8 @@ import pytest
 from monocontext import Monocontext, delete, publish
 from monocontext.page.serving import InvalidRequest, Parameters
 from monocontext.view.changes import document_changes
-from monocontext.view.feed import MOST_HITS, PIECE_CHARACTERS, PIECE_LINES, ContextFeed, ContextServer
+from monocontext.view.feed import MOST_HITS, ContextFeed, ContextServer
+from monocontext.view.pieces import PIECE_CHARACTERS, PIECE_LINES
 from monocontext.writing.upkeep.gc import gc
 
 
@@ -30,17 +31,6 @@ def ask(feed: ContextFeed, name: str, **given: object) -> Any:
 @pytest.fixture
 def feed(context: Monocontext) -> ContextFeed:
     return ContextFeed(context)
-
-
-@pytest.fixture
-def plain(tmp_path: Path) -> Callable[[str], ContextFeed]:
-    """The feed of a text without documents."""
-
-    def of(text: str) -> ContextFeed:
-        publish(text, tmp_path / "plain", frame_bytes=3000)
-        return ContextFeed(Monocontext.open(tmp_path / "plain"))
-
-    return of
 
 
 def text_of(piece: Any) -> str:
@@ -94,8 +84,9 @@ def test_pieces_follow_each_other_both_ways(feed: ContextFeed, context: Monocont
 @pytest.mark.parametrize(
     "text", ["x" * 30_000, "\n" * 2000, "\U0001f600" * 20_000, "a\r\nb\u2028c\n" * 1500, "", "end\n"]
 )
-def test_a_piece_is_small_whatever_the_lines(plain: Callable[[str], ContextFeed], text: str) -> None:
-    feed, at = plain(text), 0
+def test_a_piece_is_small_whatever_the_lines(tmp_path: Path, text: str) -> None:
+    publish(text, tmp_path, frame_bytes=3000)
+    feed, at = ContextFeed(Monocontext.open(tmp_path)), 0
     while at < len(text):
         piece = ask(feed, "text", after=at)
         assert at < piece["stop"] <= at + PIECE_CHARACTERS
@@ -203,6 +194,8 @@ def test_a_change_of_the_same_size_is_seen(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("monocontext.view.changes.MOST_COMPARED_CHARACTERS", sum(len(texts[name]) for name in "012"))
     result = document_changes(one, four)
     assert (result["replaced"]["names"], result["unknown"]) == (["0", "1", "2"], 17)
+    monkeypatch.setattr("monocontext.view.feed.MOST_VERSIONS", 2)
+    assert [(row["before"], row["grown"][1]) for row in ask(ContextFeed(four), "history")["rows"]] == [(3, 1), (2, -1)]
     gc(tmp_path / "c", older_than_seconds=0)
     assert ask(ContextFeed(four), "history")["rows"][-1]["grown"] is None  # the version before it is gone
 
