@@ -87,7 +87,7 @@ def describe(data: bytes, stored: bytes) -> FrameRecord:
 
 
 def _has(data: bytes, character: bytes) -> bool:
-    """Whether a text contains a character. Most lack even its first byte, which a twentieth of the time tells."""
+    """Whether a text contains a character. Its first byte is searched for first, which is 20 times as fast."""
     return character[:1] in data and character in data
 
 

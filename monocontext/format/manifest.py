@@ -354,7 +354,7 @@ def read_newest_after(store: Store, manifest: Manifest) -> Manifest:
     """Read the newest root, given one that may be older (1 GET, and 1 for each generation in between)."""
     while True:
         try:
-            manifest = read_generation(store, manifest.generation + 1)
+            manifest = find_root(store, manifest.generation + 1).manifest
         except NotFound:
             return manifest
 

@@ -26,7 +26,7 @@ FULL_FRAMES = 16  # a piece with as much text as so many full frames (4 MiB) is 
 TIER_FACTOR = 4  # pieces of one tier that are merged into a piece of the next
 _LOWEST_TIER_DIVISOR = 256  # pieces of up to one 256th of a frame (1 KiB) are in the lowest tier
 _HISTORY_BYTES = 400  # the most bytes that the commit adds to a root, as its history
-ROOT_BYTES = 8 << 10  # copies of text are shortened if a root after a short append is larger, without its documents
+ROOT_BYTES = 8 << 10  # above this size, without its documents, a root after a short append gets shorter copies of text
 
 
 def full_piece_bytes(layout: SegmentLayout) -> int:

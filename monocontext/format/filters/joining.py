@@ -83,8 +83,8 @@ def runs_of(frames: Iterable[range]) -> tuple[FilterRun, ...]:
 def append_filters(
     refs: Sequence[FilterRef], new: Sequence[FilterRef], get: Get, put: Put, most_times: int = 2
 ) -> tuple[FilterRef, ...]:
-    """All filters of a text: the old ones in `refs`, then the `new` ones (1 GET for each joined object, 1 PUT). An old
-    one is joined with all later ones if it has at most twice their frames (small: `most_times`), if all can be read."""
+    """All filters of a text: the old ones in `refs`, then the `new` ones (1 GET for each joined object, 1 PUT). If all
+    can be read, one with at most twice the frames of all later ones (small: `most_times`) is joined with them."""
     kept = _count_kept(refs, new, most_times) if new else len(refs)
     if kept == len(refs):
         return (*refs, *new)

@@ -84,6 +84,9 @@ def sync(
     return Synced(tuple(added.names), tuple(found.changed), tuple(found.deleted), found.unchanged, root)
 
 
+_Place = tuple[DocumentPage, int]  # of a document: its page, and its index in the page
+
+
 class _Differences(NamedTuple):
     """The differences between sources and the documents of a root."""
 
@@ -118,7 +121,7 @@ class _Planner:
     def plan(self, base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
         """Compare the sources with the documents of `base`, and store new ones unless an earlier call has done so."""
         with StoredText(store, base or EMPTY_ROOT, store_options=self.store_options) as text:
-            self.differences = _compare(text, pages, self.files, self.options, self.deletes)
+            self.differences = self._compare(text, pages)
         new, changes = self.differences.new, self.differences.changes
         names = tuple(file.name for file in new)
         self.added = store.once(names, lambda: self._add(store, base, new), repeatable=True) if names else _Added()
@@ -144,57 +147,53 @@ class _Planner:
                 pass
         return _Added(None, names, left_out)
 
+    def _compare(self, text: StoredText, pages: list[DocumentPage]) -> _Differences:
+        """Compare sources with documents, and read those that may differ. Of documents of one name, the last counts."""
+        stored: dict[str, list[_Place]] = {}  # by name
+        for page in pages:
+            for i, name in enumerate(page.names()):
+                stored.setdefault(name, []).append((page, i))
+        if self.deletes and stored and not self.files:
+            raise NotFound(f"no files found: `delete` would remove all {len(stored):,} documents: check the paths")
+        selected = [file for file in self.files.values() if file.is_selected]
+        new = [file for file in selected if file.name not in stored]
+        known = [(file, *stored[file.name][-1]) for file in selected if file.name in stored]
+        unsure = [(file, page, i) for file, page, i in known if page.metadata(i).get("file") != file.facts]
+        results = at_once(lambda item: self._read_again(text, *item), unsure, READ_AT_ONCE)
+        left_out = [result for result in results if isinstance(result, SourceText)]
+        pairs = list(zip(unsure, results, strict=True))
+        changes = {page.first + i: change for (_, page, i), change in pairs if isinstance(change, Change)}
+        changed = [
+            file.name for (file, _, _), change in pairs if isinstance(change, Change) and change.text is not None
+        ]
+        updated = {file.name for file in selected} - {item.source.name for item in left_out}
+        deleted = self._find_deleted(stored, updated)
+        changes |= {page.first + i: Change(deletes=True) for places in deleted.values() for page, i in places}
+        unchanged = len(known) - len(changed) - len(left_out)
+        return _Differences(new, changes, changed, list(deleted), unchanged, left_out)
 
-def _compare(
-    text: StoredText, pages: list[DocumentPage], files: dict[str, InputFile], options: InputOptions, deletes: bool
-) -> _Differences:
-    """Compare sources with documents, and read those that may differ. Of documents with one name, the last counts."""
-    stored: dict[str, list[tuple[DocumentPage, int]]] = {}  # by name: each document as its page and its index there
-    for page in pages:
-        for i, name in enumerate(page.names()):
-            stored.setdefault(name, []).append((page, i))
-    if deletes and stored and not files:
-        raise NotFound(f"no file in the sources: `delete` would remove all {len(stored):,} documents: check the paths")
-    changes: dict[int, Change] = {}
-    selected = [file for file in files.values() if file.is_selected]
-    new = [file for file in selected if file.name not in stored]
-    known = [(file, *stored[file.name][-1]) for file in selected if file.name in stored]
-    unsure = [(file, page, i) for file, page, i in known if page.metadata(i).get("file") != file.facts]
-    changed: list[str] = []
-    left_out: list[SourceText] = []
-    results = at_once(lambda item: _read_again(text, *item, options), unsure, READ_AT_ONCE)
-    for (file, page, i), result in zip(unsure, results, strict=True):
-        if isinstance(result, SourceText):
-            left_out.append(result)
-            continue
-        changes[page.first + i] = result
-        if result.text is not None:
-            changed.append(file.name)
-    deleted: list[str] = []
-    unread = tuple(f"{name}/" for name, file in files.items() if not file.facts)  # links and contexts in a folder
-    updated = {file.name for file in selected} - {item.source.name for item in left_out}
-    for name, same_named in stored.items():
-        to_delete = same_named[:-1] if name in updated else []
-        if deletes and name not in files and options.selects(name) and not name.startswith(unread):
-            to_delete = same_named
-        deleted += [name] if to_delete else []
-        changes |= {page.first + i: Change(deletes=True) for page, i in to_delete}
-    unchanged = len(known) - len(changed) - len(left_out)
-    return _Differences(new, changes, changed, deleted, unchanged, left_out)
+    def _read_again(self, text: StoredText, file: InputFile, page: DocumentPage, i: int) -> Change | SourceText:
+        """Read a source whose facts changed. Returns the change of its document, which has index `i` in the page, or
+        the source with the reason if it is not text any more."""
+        source_text = next(read_texts([file], self.options))
+        if source_text.not_text:
+            return source_text._replace(not_text=f"{source_text.not_text}; its earlier text stays")
+        new = b"".join(data for data, _ in source_text.pieces).decode()
+        start, stop = page.starts[i], page.stops[i]
+        is_same = len(new) == stop - start and text.read(start, stop) == new
+        return Change(None if is_same else new, encode_metadata({**page.metadata(i), "file": file.facts}, 0))
 
-
-def _read_again(
-    text: StoredText, file: InputFile, page: DocumentPage, i: int, options: InputOptions
-) -> Change | SourceText:
-    """Read a source whose facts changed. Returns the change of its document, which has index `i` in the page, or the
-    source with the reason if it is not text any more."""
-    source_text = next(read_texts([file], options))
-    if source_text.not_text:
-        return source_text._replace(not_text=f"{source_text.not_text}; its earlier text stays")
-    new = b"".join(data for data, _ in source_text.pieces).decode()
-    start, stop = page.starts[i], page.stops[i]
-    is_same = len(new) == stop - start and text.read(start, stop) == new
-    return Change(None if is_same else new, encode_metadata({**page.metadata(i), "file": file.facts}, 0))
+    def _find_deleted(self, stored: dict[str, list[_Place]], updated: set[str]) -> dict[str, list[_Place]]:
+        """The documents to delete, by name: with `deletes` those without a source; earlier ones of `updated` names."""
+        unread = tuple(f"{name}/" for name, file in self.files.items() if not file.facts)  # links, contexts in folders
+        results: dict[str, list[_Place]] = {}
+        for name, places in stored.items():
+            is_gone = name not in self.files and self.options.selects(name) and not name.startswith(unread)
+            if self.deletes and is_gone:
+                results[name] = places
+            elif name in updated and len(places) > 1:
+                results[name] = places[:-1]
+        return results
 
 
 def _find(

@@ -110,7 +110,7 @@ def test_an_empty_folder_deletes_nothing(store: MemoryStore, tree: Path, tmp_pat
         sync(tmp_path / "not mounted", store)
     assert not list(store.list())
     sync(tree, store)
-    with pytest.raises(NotFound, match="no file in the sources: `delete` would remove all 3 documents"):
+    with pytest.raises(NotFound, match="no files found: `delete` would remove all 3 documents"):
         sync(tmp_path / "not mounted", store, delete=True)
     assert len(documents_of(store)) == 3
 
