@@ -54,7 +54,7 @@ def read_questions(path: Path) -> dict[str, str]:
             question = fields.get("question", fields.get("query"))
             id_ = fields.get("id", number)
             if not isinstance(question, str) or not question.strip():
-                raise ValueError(f"expected a question, or an object with one in 'question', not {str(value)[:80]!r}")
+                raise ValueError(f"expected text, or an object whose 'question' is text, not {str(value)[:80]!r}")
             if isinstance(id_, bool) or not isinstance(id_, (str, int)) or str(id_) in questions:
                 raise ValueError(f"an id must be a string or a whole number that no other question has, not {id_!r}")
         except (ValueError, RecursionError) as exc:

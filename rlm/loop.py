@@ -268,7 +268,7 @@ class Loop:
             has_raised = bool(cells) and cells[-1].result.raised
             answer = self._answers.find_forced(parsed, step, has_raised=has_raised)
         if step.reply.cut:
-            self._gateway.note("the forced answer was cut by the limit of tokens")
+            self._gateway.note("the forced answer was cut by a token limit")
         return replace(step, cells=tuple(cells), final_answer=answer, reason="max_iterations")
 
     def _accept_refused(self, refused: Step) -> Step:

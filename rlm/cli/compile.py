@@ -55,7 +55,7 @@ def _find_model_flags(flags: dict[str, Any]) -> dict[str, Any] | None:
         return {**flags, "model": os.environ.get("OPENAI_MODEL"), "backend": "openai"}
     if os.environ.get("ANTHROPIC_API_KEY"):
         return {**flags, "preset": "anthropic"}
-    click.echo("rlm: no model, so rules choose the lines; set OPENAI_API_KEY or ANTHROPIC_API_KEY for one", err=True)
+    click.echo("rlm: rules choose the lines; to use a model, set OPENAI_API_KEY or ANTHROPIC_API_KEY", err=True)
     return None
 
 

@@ -93,7 +93,7 @@ class Interpreter:
         """
         if runner == "local":
             raise RunnerUnavailable(
-                "an interpreter needs its own process: use runner 'confined', 'subprocess', 'wasm' or 'docker'"
+                "runner 'local' has no process for an interpreter: use 'confined', 'subprocess', 'wasm' or 'docker'"
             )
         self.volume_name = volume_name
         self._timeout = timeout

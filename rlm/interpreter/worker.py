@@ -142,12 +142,12 @@ class WorkerNamespace:
     def _resolve(self, path: str) -> str:
         """The full path of a path on the volume. Raises ValueError for a path outside of the volume."""
         if self._folder is None:
-            raise ValueError("no volume mounted at /data: pass Interpreter(volume_name=...)")
+            raise ValueError("this interpreter has no volume: pass Interpreter(volume_name=...)")
         if not path or not path.strip():
-            raise ValueError("volume path cannot be empty: name a file such as notes/a.txt")
+            raise ValueError("the path of a file must not be empty: name a file such as notes/a.txt")
         full = os.path.normpath(os.path.join(self._folder, path))
         if not full.startswith(self._folder + "/"):
-            raise ValueError(f"invalid volume path: {path} is not below {self._folder}")
+            raise ValueError(f"the path {path} is not below {self._folder}")
         return full
 
 

@@ -44,7 +44,7 @@ class DockerRunner(RemoteRunner):
     def launch(self) -> tuple[Container, Mapping[str, Any]]:
         program = shutil.which(self._program)
         if program is None:
-            raise RunnerUnavailable(f"runner 'docker' needs {self._program!r}, which is not in PATH: install it")
+            raise RunnerUnavailable(f"runner 'docker' needs the program {self._program!r}, which is not in PATH")
         name = f"rlm-{secrets.token_hex(8)}"
         container = Container(docker_command(program, name, self._image, self._options, self._limits), program, name)
         return container, receive_hello(container, self.name)

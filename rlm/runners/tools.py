@@ -28,7 +28,7 @@ def describe_tools(custom: Mapping[str, object] | None) -> tuple[dict[str, objec
         if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
             raise ValueError(f"the name of a custom tool must be a Python identifier, not {name!r}")
         if name in RESERVED:
-            raise ValueError(f"the name {name!r} of a custom tool is reserved: choose another one")
+            raise ValueError(f"the name {name!r} of a custom tool is reserved: choose another name")
         description = ""
         if isinstance(tool, Mapping) and "tool" in tool and set(tool) <= {"tool", "description"}:
             description = str(tool.get("description") or "")

@@ -71,7 +71,7 @@ class WorkerRequests:
         match value:
             case [[*args], dict(options)] if isinstance(name, str) and name in self.functions:
                 return partial(self.functions[name], *args, **options)
-        raise ChannelAbuse(f"the worker sent a malformed call, or one of an unknown function: {str(name)[:50]!r}")
+        raise ChannelAbuse(f"the worker sent a malformed call, or a call of an unknown function: {str(name)[:50]!r}")
 
     def _run_in_thread(self, answer: Callable[[], None], size: int) -> None:
         with self._lock:

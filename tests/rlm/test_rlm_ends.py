@@ -154,7 +154,7 @@ def test_an_answer_that_may_be_half_is_none(text: str, answer: str) -> None:
 def test_a_forced_answer_that_was_cut_says_so() -> None:
     done = run(Ending(code("x = 1"), said("The list is a, b and", cut=True)), max_iterations=1)
     assert (done.answer, done.reason) == ("The list is a, b and", "max_iterations")
-    assert "the forced answer was cut by the limit of tokens" in done.notes
+    assert "the forced answer was cut by a token limit" in done.notes
 
 
 @pytest.mark.parametrize(

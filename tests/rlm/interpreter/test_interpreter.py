@@ -109,7 +109,7 @@ def test_a_lazy_text_comes_by_itself(tmp_path: Path) -> None:
 def test_without_a_volume_and_a_model() -> None:
     with Interpreter(timeout=30) as interp:
         assert "no language model: pass Interpreter(sub_lm=" in str(interp.execute("llm_query('a')"))
-        problem = "no volume mounted at /data: pass Interpreter(volume_name=...)"
+        problem = "this interpreter has no volume: pass Interpreter(volume_name=...)"
         assert interp.execute("print(load_from_volume('a'))") == f"[error: {problem}]"
         interp.reload()
         with pytest.raises(ValueError, match="this interpreter has no volume"):
@@ -121,9 +121,9 @@ def test_helpers_of_the_volume(tmp_path: Path) -> None:
         for call, said in (
             ("load_from_volume('none')", "[error: file not found: /data/none]"),
             ("load_from_volume('none', default='d')", "d"),
-            ("load_from_volume('')", "[error: volume path cannot be empty: name a file such as notes/a.txt]"),
-            ("load_from_volume('../etc/passwd')", "[error: invalid volume path: ../etc/passwd is not below /data]"),
-            ("save_to_volume('/etc/x', '')", "[error: invalid volume path: /etc/x is not below /data]"),
+            ("load_from_volume('')", "[error: the path of a file must not be empty: name a file such as notes/a.txt]"),
+            ("load_from_volume('../etc/passwd')", "[error: the path ../etc/passwd is not below /data]"),
+            ("save_to_volume('/etc/x', '')", "[error: the path /etc/x is not below /data]"),
             ("load_from_volume('none', strict=True)", "FileNotFoundError: file not found: /data/none"),
         ):
             assert str(interp.execute(f"print({call})")).splitlines()[-1] == said

@@ -63,7 +63,7 @@ def test_docker_is_asked_for_walls() -> None:
 def test_what_docker_says_is_the_reason(tmp_path: Path) -> None:
     with pytest.raises(RunnerUnavailable, match="docker: no such image"):
         DockerRunner("c", calls(), image="the-image", program=docker_at(tmp_path, broken=True))
-    with pytest.raises(RunnerUnavailable, match="needs 'nodocker'"):
+    with pytest.raises(RunnerUnavailable, match="needs the program 'nodocker'"):
         DockerRunner("c", calls(), program="nodocker")
 
 
