@@ -180,7 +180,7 @@ class ContextFeed:
         rows: list[dict[str, Any]] = []
         for root in roots:
             count = root.documents.documents if root.documents else 0
-            previous = rows[-1] if rows else {"version": None, "characters": 0, "documents": 0}
+            previous: dict[str, Any] = rows[-1] if rows else {"version": None, "characters": 0, "documents": 0}
             growth = [root.characters - previous["characters"], count - previous["documents"]]
             rows.append({
                 "version": root.generation, "created": root.created, "characters": root.characters, "documents": count,
