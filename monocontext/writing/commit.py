@@ -34,7 +34,7 @@ from monocontext.format.manifest import (
     read_newest,
     read_newest_after,
 )
-from monocontext.format.refs import FilterRef, id_in
+from monocontext.format.refs import id_in
 from monocontext.options import StoreOptions
 from monocontext.records import replace
 from monocontext.stores import Place, log, open_store_at
@@ -85,7 +85,7 @@ def commit(store: Store, change: _Change) -> Manifest | None:
         root, data = _next_root(staged, root, base)
         winner = _put_root(staged, root, data)
         if winner is None:
-            filters = {key for ref in root.filters if isinstance(ref, FilterRef) for key in ref.keys}
+            filters = {key for ref in root.filters for key in ref.keys}
             has_unnamed_filters = any(key.startswith("filters/") and key not in filters for key in staged.keys)
             if staged.may_have_unnamed or has_unnamed_filters:
                 staged.discard(root)
@@ -113,7 +113,7 @@ def commit_at(
 
     with open_store_at(url, options) as store:
         root = commit(store, checked)
-    assert root is not None  # the newest one at least
+    assert root is not None  # `checked` refuses an empty prefix
     return root
 
 

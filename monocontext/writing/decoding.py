@@ -16,7 +16,7 @@ from monocontext.writing.compression import DamagedCompression, DecompressedFile
 
 PIECE_BYTES = 1 << 20  # the most bytes of one read of a file or stream
 HEAD_BYTES = 8_000  # the length of the beginning that decides whether a file is binary, as in git
-_CONTROL = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f]")  # control bytes of no text: not a tab, newline or escape
+_CONTROL = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f]")  # control bytes that text lacks: not a tab, newline or escape
 _KINDS = {
     rb"%PDF-": "a PDF",
     rb"PK\x03\x04": "a zip archive or an office file",

@@ -26,7 +26,7 @@ _FILE_FLAGS = os.O_RDONLY | PRIVATE_BINARY | NO_WAIT
 _FOLDER_FLAGS = os.O_RDONLY | PRIVATE_BINARY | NO_FOLLOW | getattr(os, "O_DIRECTORY", 0)
 _BUFFER_BYTES = 1 << 16
 CONTEXT = "a context"
-_MOST_NAMED = 20  # entries that a note names; it counts the others
+_MOST_NAMED = 20  # the most entries that a note names; it counts the others
 _GENERATION = re.compile(r"[0-9]{20}\.json")
 
 

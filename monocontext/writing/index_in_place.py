@@ -33,7 +33,7 @@ from monocontext.writing.stored_text import READ_BYTES, READS_AHEAD
 
 _BOM = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
 _SHARES_AHEAD = 64  # shares that workers index at once: only the small results wait in memory
-_MOST_OBJECTS = 256  # objects in a share
+_MOST_OBJECTS = 256  # the most objects in a share
 
 
 @validate_options()

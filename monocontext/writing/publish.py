@@ -89,7 +89,7 @@ def publish_written(
             return append_written(text, new)
 
     root = commit(store, change)
-    assert root is not None  # the change made one
+    assert root is not None  # `change` always returns one
     return root
 
 

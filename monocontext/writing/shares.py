@@ -26,8 +26,8 @@ from monocontext.writing.segments import SegmentLayout, Written, cut_frames, wri
 from monocontext.writing.splice import FOLDING
 
 SHARE_BYTES = 32 << 20  # the text of a share: about two segments, and a second of one core's time
-_MOST_JOINED = 8  # filters that a worker joins at once: it holds 16 MiB of each
-_MOST_JOINED_FRAMES = 1 << 16  # frames of a joined filter, as in an upload without workers
+_MOST_JOINED = 8  # the most filters that a worker joins at once: it holds 16 MiB of each
+_MOST_JOINED_FRAMES = 1 << 16  # the most frames of a joined filter, as in an upload without workers
 
 _T = TypeVar("_T")
 

@@ -43,7 +43,7 @@ class InputFile:
     open: Callable[[], IO[bytes]]
     """Opens it at its beginning. Raises `OSError`, or errors of the store."""
     facts: dict[str, Any]  # values that change when it changes, such as size and time; empty if they are not known
-    container: str = ""  # the folder or the URL of the store in whose listing it is; empty if the caller named it
+    container: str = ""  # the folder, or the URL of the store, that was listed to find it; empty if the caller named it
     is_selected: bool = True  # whether to read it, according to the globs of the options and to git
 
 
@@ -77,7 +77,7 @@ def _files_in(path: Path, prefix: str, reading: InputOptions) -> Iterator[InputF
             facts = _file_facts(file, file)
         except NotFound:  # it or its disk was removed since the folder was listed: the next sync looks again
             facts, is_selected = {}, False
-        yield InputFile(displayable(prefix + name), label, opener, facts, str(path), is_selected)
+        yield InputFile(displayable(prefix + name), label, opener, facts, str(path), is_selected=is_selected)
     if selects_none and reading.include:
         remedy = "" if not_ignored is None else f", without those that git ignores; {_REMEDY}"
         raise NotFound(f"{path}: no file in it matches {' '.join(reading.include)}{remedy}")
@@ -85,7 +85,7 @@ def _files_in(path: Path, prefix: str, reading: InputOptions) -> Iterator[InputF
         reading.note(f"{path}: {describe_files(left_out)}")
     for name, reason in folder.left_out.items():
         if reason not in SPECIAL_FILES.values():
-            yield InputFile(displayable(prefix + name), str(path / name), BytesIO, {}, str(path), False)
+            yield InputFile(displayable(prefix + name), str(path / name), BytesIO, {}, str(path), is_selected=False)
 
 
 def named_file(path: Path, prefix: str = "") -> InputFile:

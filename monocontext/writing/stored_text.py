@@ -25,8 +25,8 @@ from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import RangeReader, Store
 
 READ_BYTES = 8 << 20  # the most bytes of one read, unless a frame is longer
-READS_AHEAD = 4  # reads at once
-_MOST_PAGES = 64  # index pages in memory, some 300 KB each
+READS_AHEAD = 4  # the most reads at once
+_MOST_PAGES = 64  # the most index pages in memory, some 300 KB each
 _FRAMES, _CHARACTERS = attrgetter("frames"), attrgetter("characters")  # the counts up to the end of an index page
 
 

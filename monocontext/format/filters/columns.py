@@ -35,7 +35,7 @@ for _ending in hashing.ENDINGS[:-1]:
     _ENDING_SIZES[int.from_bytes(_ending[-2:], "little")] = len(_ending)
 FULL = 0.45  # the share of a column's rows that may be set on average (docs/decisions/005-search-filters.md)
 _TILE_FRAMES = 256  # the columns that are in memory at once, and read together: 8 MiB of the highest filter
-_IN_MEMORY_BYTES = 4 << 20  # a file up to this size is in memory instead
+_IN_MEMORY_BYTES = 4 << 20  # a file of up to this size is kept in memory
 _TILE_ROW_BYTES = _TILE_FRAMES // 8
 
 

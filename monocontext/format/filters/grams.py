@@ -39,7 +39,7 @@ LEVELS = (3, 8, 24, 64)  # the counts of a word in a frame that filters distingu
 SLOT_BITS = 4  # a filter has 2 ** (bits - SLOT_BITS) slots
 GRAM_ROWS_PER_WORD_ROW = (1 << SLOT_BITS) // len(LEVELS)  # the number of rows of grams for each row of words
 
-_HIGHEST_SLOT_BITS = 14  # the bits of the number of a slot, in the highest filter
+_HIGHEST_SLOT_BITS = 14  # the number of bits of a slot's number in the highest filter
 HASH_BITS = 16  # the hash of a word is the number of its group, then its slot: 2 ** _HIGHEST_SLOT_BITS * _GROUPS values
 EDGE_BYTES = 8  # the hash of a word depends on so many bytes at either end
 FIRST_FACTOR, LAST_FACTOR = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F  # of the first and the last of these bytes
@@ -102,7 +102,7 @@ def rows_to_read(literal: str, bits: int, within_bytes: int, ascii_only: bool = 
         starts = range(min(within_bytes - bytes_before, len(folded) - GRAM_BYTES + 1))
         grams += [folded[start : start + GRAM_BYTES] for start in starts]
     last = len(grams) - 1
-    if len(grams) > MAX_LITERAL_ROWS:  # some at equal distances
+    if len(grams) > MAX_LITERAL_ROWS:  # keep some, at equal distances
         grams = [grams[i * last // (MAX_LITERAL_ROWS - 1)] for i in range(MAX_LITERAL_ROWS)]
     products = (int.from_bytes(gram, "little") * MULTIPLIER % (1 << GRAM_BITS) for gram in grams)
     return tuple(dict.fromkeys(product >> (GRAM_BITS - bits) for product in products))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SMALL_FRAMES = 64  # a filter of at most this many frames is joined with the next one
 MOST_RUNS = 512  # a filter whose frames are cut into more runs is joined with the later ones, to keep roots small
 _MOST_FRAMES = 1 << 16  # the most columns of a joined filter
-_MOST_BYTES = 64 << 20  # a filter that is joined with much smaller ones has at most this size: it is stored again
+_MOST_BYTES = 64 << 20  # the largest filter that is joined with much smaller ones, since it is stored again
 _ROWS_AT_ONCE_BYTES = 1 << 20  # the rows of filters to read or write at a time
 
 Put = Callable[[str, bytes], object]

@@ -109,7 +109,7 @@ def _complete_filters(text: StoredText) -> Manifest:
     if missing := find_gaps(root.filters, root.frames):
         root = add_filter(text.after(root), missing)
     small = [ref for ref in root.filters if 2 * ref.frames < GROUP_FRAMES]
-    needs_joining = len(small) > 1 or any(ref.frames < ref.width for ref in small)  # or has columns without a frame
+    needs_joining = len(small) > 1 or any(ref.frames < ref.width for ref in small)  # `width` counts unused columns too
     if needs_joining and sum(ref.frames for ref in small) <= GROUP_FRAMES and can_join(small):
         large = [ref for ref in root.filters if ref not in small]
         root = replace(root, filters=(*large, join(small, text.get, text.store.put)))

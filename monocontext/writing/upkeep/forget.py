@@ -37,7 +37,7 @@ from monocontext.writing.upkeep.gc import gc
 _POLL_SECONDS = 0.1  # the pause between two looks at the store
 _LEFTOVER_POLLS = 20  # looks for objects of other writers, which remove these when they lose against the deletion
 _CLOCK_POLLS = 600  # looks at the clock of the store, which may count whole seconds, or be somewhat behind
-_ROUNDS = 3  # of `gc` and these looks: a writer that was killed removes nothing
+_ROUNDS = 3  # how often `gc` and these looks are repeated: a writer that was killed removes nothing
 _ZSTD_MAGIC = bytes.fromhex("28b52ffd")  # the first bytes of a zstd frame
 _MOST_FRAME_BYTES = 256 << 20  # the most bytes to which a zstd frame of a context decompresses
 
