@@ -27,7 +27,7 @@ class UsageError(RLMError):
 
 def names_context(argument: str) -> bool:
     """Whether an argument is `-` for stdin, a URL, or a file or directory that exists."""
-    is_url = re.match(r"[a-z][a-z0-9+.-]*://\S+\Z", argument, re.IGNORECASE) is not None
+    is_url = re.match(r"[a-z][a-z0-9+.-]*://\S+\Z", argument, re.IGNORECASE) is not None  # not "Is s3://b/x large?"
     # Not a `Path`, which raises for a question that is too long for a file name, and takes "" for ".".
     return argument == "-" or is_url or os.path.exists(argument)
 

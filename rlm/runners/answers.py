@@ -28,13 +28,13 @@ MOST_ANSWER_BYTES = 63 << 20  # the largest answer in UTF-8: a worker sends it i
 
 _SLOT_KEYS = {"content", "ready"}  # of the dict `answer`
 _PLACEHOLDERS = frozenset(("...", "context", "value", "variable_name", "your own words"))
-"""Placeholders that a model copies from the instructions in place of its answer."""
+"""Placeholders that a model copies from the instructions instead of giving its answer."""
 _PLACEHOLDER = re.compile(
     r"(?:insert |put |write |type )?(?:(?:the|your|my) )?(?:final |actual |own |computed )*"
     r"(?:answer|(?<=your )(?:text|value|response)|(?<=final )(?:text|value|response)|result)"
     r"(?: (?:goes )?here| in words| (?:string|text|value|variable))?"
 )
-"""Similar placeholders, such as "your final answer here"; in lower case, with a space for each underscore."""
+"""Similar ones, such as "your final answer here", not "the answer is 4"; in lower case, with spaces for underscores."""
 
 
 class FinalAnswer(BaseException):

@@ -44,5 +44,5 @@ def apply(limits: Limits, *, has_own_user: bool) -> None:
 
 def _counts_by_namespace() -> bool:
     """Whether the kernel counts a user's processes by namespace. Before Linux 5.14, those outside counted too."""
-    version = re.match(r"(\d+)\.(\d+)", os.uname().release)
+    version = re.match(r"(\d+)\.(\d+)", os.uname().release)  # "5.15.0-91-generic"
     return version is not None and (int(version[1]), int(version[2])) >= (5, 14)

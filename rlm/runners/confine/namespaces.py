@@ -108,6 +108,6 @@ def _flags_to_keep(mounted: str) -> int:
 def _mounts_at(path: str) -> Sequence[str]:
     """The mount at a path and the mounts below it."""
     with open("/old/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
-        # An octal number encodes a blank or a backslash.
+        # An octal number encodes a blank or a backslash: "\040" in "/mnt/my\040disk".
         mounts = [re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), line.split(" ")[4]) for line in file]
     return [mount for mount in mounts if mount == path or mount.startswith(path + "/")]
