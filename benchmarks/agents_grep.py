@@ -161,7 +161,7 @@ class _Words:
         return "".join(self._dice.choices(string.ascii_letters + string.digits, k=self._dice.randint(8, 20)))
 
     def usual(self) -> str:
-        """A random one of the different words in the windows."""
+        """A random word of the windows; each is equally likely, however often it occurs."""
         return self._dice.choice(sorted(set(self._matches(_WORD))))
 
     def common(self) -> str:

@@ -87,10 +87,10 @@ def code_files(count: int, most_bytes: int) -> dict[str, bytes]:
     """
     with _source("code").open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
         heads = [*re.finditer(rb"(?m)^==== (.+)\n", data), None]
-        ends = [(head, following.start() if following else len(data)) for head, following in pairwise(heads) if head]
+        files = [(head, following.start() if following else len(data)) for head, following in pairwise(heads) if head]
         drawn = sorted(
             (hashlib.sha256(head[1]).digest(), head[1].decode(), head.end(), end)
-            for head, end in ends
+            for head, end in files
             if 0 < end - head.end() <= most_bytes and re.fullmatch(rb"[\w./-]+", head[1])
         )[:count]
         return {path: data[start:end] for _, path, start, end in sorted(drawn, key=lambda item: item[1])}
@@ -124,12 +124,12 @@ def _cjk() -> Pieces:
         for name, data in members:
             if name.endswith(".json") and "/error/" not in name and "/dist/" in name:
                 poems = json.loads(data)
-                lines = [line for poem in (poems if isinstance(poems, list) else [poems]) for line in _lines(poem)]
+                lines = [line for poem in (poems if isinstance(poems, list) else [poems]) for line in _lines_of(poem)]
                 if lines:
                     yield _add_header(name, "\n".join(lines).encode())
 
 
-def _lines(poem: Any) -> list[str]:
+def _lines_of(poem: Any) -> list[str]:
     """The lines of a poem and an empty line; no lines for an entry that is not a poem."""
     if not isinstance(poem, dict) or not isinstance(poem.get("paragraphs"), list):
         return []

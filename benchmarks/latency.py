@@ -12,7 +12,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
-from operator import itemgetter
+from typing import NamedTuple
 from unittest.mock import patch
 
 from benchmarks.options import Commands, at_least_1, head_line, machine_line, row_line
@@ -27,10 +27,16 @@ SEGMENTS, LINES, LINE_BYTES = 50, 1000, 100  # lines of each segment, bytes of e
 SEGMENT_BYTES = LINES * LINE_BYTES
 _ONE_BY_ONE = "one after another"
 _CONTEXT_NAMES = {"parallel": "segments", "bigger segments": "bigger", "one object with byte ranges": "object"}
-_take_all = itemgetter(slice(None))
-Row = tuple[float, int, int]  # seconds, GETs and bytes of one read of the text
 EXPECTED = {_ONE_BY_ONE: 7.5, "parallel": 0.3, "bigger segments": 0.15, "one object with byte ranges": 0.1}
 """The seconds that the note expected; none after a preload, or of a warm text."""
+
+
+class Row(NamedTuple):
+    """The cost of one read of the text."""
+
+    seconds: float
+    gets: int
+    bytes_sent: int
 
 
 def add(commands: Commands) -> None:
@@ -43,8 +49,8 @@ def main(arguments: argparse.Namespace) -> int:
     print(f"{SEGMENTS} segments of {LINES} lines, 150 ms; medians of {arguments.rounds}\n({machine_line()})\n")
     print(head_line("way", "the note, s", "seconds", "GETs", "bytes read"))
     for way, rows in run(arguments.rounds).items():
-        seconds, gets, size = (statistics.median(column) for column in zip(*rows, strict=True))
-        print(row_line(way, EXPECTED.get(way, 0.0), f"{seconds:.3f}", f"{gets:.0f}", f"{size:,.0f}"))
+        seconds, gets, bytes_sent = (statistics.median(column) for column in zip(*rows, strict=True))
+        print(row_line(way, EXPECTED.get(way, 0.0), f"{seconds:.3f}", f"{gets:.0f}", f"{bytes_sent:,.0f}"))
     return 0
 
 
@@ -60,9 +66,9 @@ def run(rounds: int, latency: str = "const_150") -> dict[str, list[Row]]:
             results[_ONE_BY_ONE].append(_measure(partial(_read_one_by_one, client), text, server))
             for way, name in _CONTEXT_NAMES.items():
                 with Monocontext.open(server.url(name), endpoint=server.endpoint, prefetch="off") as context:
-                    results[way].append(_measure(partial(_take_all, context), text, server))
+                    results[way].append(_measure(partial(context.__getitem__, slice(None)), text, server))
             with Monocontext.open(server.url("segments"), endpoint=server.endpoint, preload=True) as context:
-                results["preload and warm"].append(_measure(partial(_take_all, context), text, server))
+                results["preload and warm"].append(_measure(partial(context.__getitem__, slice(None)), text, server))
     return dict(results)
 
 
@@ -90,4 +96,4 @@ def _measure(read: Callable[[], object], text: str, server: S3StandIn) -> Row:
     seconds = time.perf_counter() - began
     if slice_read != text:
         raise AssertionError("a read returned a text that differs from the published one")
-    return seconds, server.counts["GET"], server.bytes_sent
+    return Row(seconds, server.counts["GET"], server.bytes_sent)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from functools import partial
 
-from benchmarks.patterns.program import Conversation, Program, numbers
+from benchmarks.patterns.program import Conversation, Program, numbers, read_matches
 from benchmarks.patterns.records import RECORD_BYTES, day_of
 from benchmarks.patterns.texts import WIDTH, Text, count_in, planted_text, text_of
 
@@ -93,11 +93,6 @@ print(context[{offset}:{end}])
 def _chunk_count(text: Text, wanted: int, size: int) -> int:
     """The number of chunks of `size` characters to read: a small text has fewer than wanted."""
     return min(wanted, text.characters // size)
-
-
-def _read_words(prompt: str) -> str:
-    """The sub-model's reply about a chunk: the code words in it."""
-    return " ".join(re.findall(r"code word part \d+ is (\w+)", prompt)) or "nothing"
 
 
 def _with_code_words(frames: int, wanted: int, size: int, places: Sequence[float]) -> Text:
@@ -252,14 +247,9 @@ def _verify(text: Text) -> Conversation:
     return "nine" if "nine" in printed else NOT_FOUND
 
 
-def _first_group(pattern: str, prompt: str) -> str:
-    """The sub-model's reply: what the group of a pattern matches in its prompt."""
-    result = re.search(pattern, prompt)
-    return result[1] if result else "nothing"
-
-
-_read_stone = partial(_first_group, r"matter of stone (\d+)")
-_read_votes = partial(_first_group, r"signed by (\w+) delegates")
+_read_words = partial(read_matches, r"code word part \d+ is (\w+)")
+_read_stone = partial(read_matches, r"matter of stone (\d+)")
+_read_votes = partial(read_matches, r"signed by (\w+) delegates")
 
 
 FAMILIES = (

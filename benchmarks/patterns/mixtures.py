@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from random import Random
 
 from benchmarks.patterns.families import NOT_FOUND
-from benchmarks.patterns.program import Conversation, Program, numbers
+from benchmarks.patterns.program import Conversation, Program, numbers, read_matches
 from benchmarks.patterns.texts import Text, planted_text, text_of
 
 SCANS = 8
@@ -133,10 +134,7 @@ def _summarize_ends(text: Text) -> Conversation:
     return printed.strip()
 
 
-def _read_signatures(prompt: str) -> str:
-    return " ".join(re.findall(r"(?:opened by Ms\.|countersigned by Mr\.) (\w+)", prompt))
-
-
+_read_signatures = partial(read_matches, r"(?:opened by Ms\.|countersigned by Mr\.) (\w+)")
 _zoom_text = planted_text("code", "24")
 
 

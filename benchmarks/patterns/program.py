@@ -33,6 +33,11 @@ class Program:
         return ordered_context(text.frames) if self.ordered else text.store()
 
 
+def read_matches(pattern: str, prompt: str) -> str:
+    """The sub-model's reply to a prompt: what the group of a pattern matches in it, else `nothing`."""
+    return " ".join(re.findall(pattern, prompt)) or "nothing"
+
+
 def numbers(printed: str) -> list[int]:
     """The integers in the printed output, such as the -1 of a `find` without a match."""
     return [int(item) for item in re.findall(r"-?\d+", printed)]

@@ -60,7 +60,7 @@ def text_of(kind: str, frames: int) -> Text:
 
 
 def planted_text(kind: str, truth: str, *lines: tuple[float, str]) -> Callable[[int], Text]:
-    """A function that makes a text of so many frames with these lines, each planted at its share of the text."""
+    """A function that makes a text of a number of frames with these lines, each planted at its share of the text."""
 
     def make(frames: int) -> Text:
         text = text_of(kind, frames)

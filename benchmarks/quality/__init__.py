@@ -29,7 +29,7 @@ def add(commands: Commands) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Run and report. Returns 1 if the cap on dollars left runs out, 2 for a plan that cannot be run."""
+    """Run and report. Returns 1 if the cap on dollars prevented runs, 2 for a plan that cannot be run."""
     plan = Plan(
         model=arguments.model, base_url=arguments.base_url, arms=tuple(arguments.arms),
         sizes_bytes=tuple(arguments.sizes.values()), families=tuple(arguments.families), seed=arguments.seed,

@@ -14,7 +14,7 @@ from benchmarks.virtual.play import Played, play
 from benchmarks.virtual.workers import Distance
 from monocontext.engine.prefetch.streams import Prefetch
 
-POLICIES: tuple[Prefetch, ...] = ("off", "history", "code", "all")  # the values of `Prefetch`, from none to both
+POLICIES: tuple[Prefetch, ...] = ("off", "history", "code", "all")  # see `Prefetch`
 FAR = Distance("far_150", 100e6)
 PREFETCH = "all"  # the policy that the gates judge
 PASS_LIMIT_BYTES = 20 * 10**9  # programs that read everything run up to this size only

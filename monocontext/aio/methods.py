@@ -46,7 +46,7 @@ def _asynchronous(name: str, mode: Mode, method: Any) -> Any:
 
 
 def _methods(class_name: str, source: type, names: dict[Mode, str], renamed: dict[str, str]) -> type:
-    """A base class with asynchronous methods of `source`, by mode. `renamed`: the names of some of them in `source`."""
+    """A base class with the asynchronous forms of methods of `source`. `renamed`: their names there, if different."""
     methods = {}
     for mode, words in names.items():
         for name in words.split():

@@ -147,7 +147,8 @@ class AsyncMonocontext(_Awaiting, TextMethods):
             self._text.close()
 
     def __repr__(self) -> str:
-        return f"<Async{repr(self._text).partition(';')[0].strip('<>')}>"
+        shown = "Monocontext, not open" if self._text is None else repr(self._text).partition(";")[0].strip("<>")
+        return f"<Async{shown}>"
 
     def __getitem__(self, key: SupportsIndex | slice) -> Awaitable[str]:
         """`await context[a:b]` or `await context[i]`: a `str`. Raises `ContextTooLarge` above the limit."""
@@ -162,8 +163,7 @@ class AsyncMonocontext(_Awaiting, TextMethods):
         return await self._call(lambda: bool(self._text == other))
 
     async def run(self, function: Callable[[Any], _T]) -> _T:
-        """Call `function` in a thread with the synchronous text (or the list or dict that `shape` names); return its
-        result."""
+        """Call `function` in a thread with the synchronous text, list or dict (see `open`), and return its result."""
         return await self._call(lambda: function(self._context))
 
     __contains__ = _refusal("`x in text`", "await text.contains(x)")

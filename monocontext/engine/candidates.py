@@ -99,8 +99,8 @@ class Candidates:
             )
 
     def with_neighbours(self, within_line: bool) -> Candidates:
-        """These candidates, and the neighbouring frames that decide a match: the frame before each run unless it ends a
-        line, and the frame after unless the run does and matches stay `within_line`. Statistics do not count these."""
+        """These candidates, and the frames beside them that decide a match: the one before a run unless it ends a line,
+        and the one after a run unless the run ends a line and matches stay in one. Statistics do not count these."""
         runs: Runs = []
         for first, stop in self.runs:
             last = self._frame(stop - 1)

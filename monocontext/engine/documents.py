@@ -65,7 +65,7 @@ class DocumentTable:
         return [page.characters for page in self.page_refs]
 
     def page(self, number: int) -> DocumentPage:
-        """A page (at most 1 GET, and in a pass over the pages as many for the next ones, up to 16 at once)."""
+        """A page by its number (at most 1 GET; a pass over the pages fetches up to 16 at once)."""
         result = self._ahead.pop(number, None)
         if result is not None:
             return result
@@ -154,7 +154,7 @@ class StoredDocuments(DocumentTable):
         return self._find_in_tables(raw_name) if document is None else document
 
     def _find_in_pages(self, raw_name: bytes) -> int | None:
-        """The last document with this name that no table of names covers; None if none is (1 GET for each page)."""
+        """The last document with this name among those that no table of names covers, or None (1 GET for each page)."""
         refs = self.page_refs
         for number in range(len(refs) - 1, -1, -1):
             if refs[number].documents <= self._ref.named:
@@ -179,7 +179,7 @@ class StoredDocuments(DocumentTable):
             page = self.page_of_document(document) if document < self.count else None
             if page is None or page.raw_name(document - page.first) != raw_name:
                 shown = raw_name.decode("utf-8", "surrogatepass")
-                found = f"one of {self.count}" if page is None else repr(page[document - page.first].name)
+                found = f"only {self.count} documents" if page is None else repr(page[document - page.first].name)
                 problem = f"expected document {document} to be {shown!r}, found {found}"
                 raise DamagedData(f"{documents_key(table.id)}: {problem}; `monocontext verify` lists all damage")
             return document

@@ -55,7 +55,7 @@ class FilterAnswer:
     """The answer of a section to a query. The cache keeps it, since a loop over `find` needs it again and again."""
 
     runs: Runs  # the frames in which a match may begin
-    has_rows: bool  # whether the filters have rows for the query; if not, every frame is a candidate
+    has_rows: bool  # whether the filters have rows for the query
     size_bytes: int  # the approximate size of the answer and its query in memory
 
 

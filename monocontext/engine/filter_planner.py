@@ -138,7 +138,7 @@ class Planner:
 
     def _frames_of(self, leaf: Literal | FrequencyQuery, rows: Rows) -> Frames | None:
         """The frames that may contain all grams of a literal, or one of the words of a query for frequencies; None if
-        none of its rows was read. Of the frames without a column, a literal may be in all, the words are in none."""
+        none of its rows was read. A frame without a column may contain the literal, but none of the words."""
         is_literal, is_known = isinstance(leaf, Literal), False
         combine = np.bitwise_and if is_literal else np.bitwise_or
         frames = np.full(self.stop - self.first, is_literal, np.bool_)

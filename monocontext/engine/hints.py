@@ -93,7 +93,7 @@ class _Text:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """The names that a block of lines knows: those of a reply, or those of a loop in some of its rounds."""
+    """The known names in a block of code: those of a reply, or those of a loop in some of its rounds."""
 
     indent: int  # the indentation of the line that begins the loop; -1 outside of loops
     rounds: list[_Names]
@@ -293,7 +293,7 @@ def _stored_in(node: ast.AST) -> set[str]:
 
 
 def _parse(source: str) -> ast.Module | None:
-    """The tree of a line without its indentation, the head of a block with the body `pass`; None if it is no code."""
+    """The tree of a line without its indentation; None if that is no code. The head of a block gets the body `pass`."""
     source = re.sub(r"^\s*(?:el(?=if\b))?", "", source)  # `elif x:` becomes `if x:`
     if source.rstrip().endswith(":"):
         source += " pass"

@@ -177,11 +177,12 @@ class ContextHandle:
         return self.disk.reader(store, f"{self.store_options.get('endpoint') or ''} {url}", is_own=is_own)
 
     def arguments_to_reopen(self) -> tuple[str, dict[str, Any]]:
-        """A URL and options for another process, which opens this context by its own credentials, or `NotPicklable`."""
+        """A URL and options with which another process opens this context by its own credentials. Raises `NotPicklable`
+        for a text in memory, or one that was opened with `client=`."""
         if self.store.url.startswith("memory:"):
             raise NotPicklable(f"{self.store.url} is in the memory of this process: store it in a directory or on S3")
         if "client" in self.store_options:
-            raise NotPicklable(f"{self.store.url} was opened with client=, which cannot be pickled: open it without")
+            raise NotPicklable(f"{self.store.url} was opened with client=, which cannot be pickled: leave it out")
         options: dict[str, Any] = {"cache_bytes": self.cache_bytes, "allow": self.allow, "prefetch": self.prefetch}
         if self.disk is not None:
             options |= {"cache_dir": self.disk.folder, "cache_dir_bytes": self.disk.capacity_bytes}

@@ -268,12 +268,12 @@ class Reader:
     # -- search ----------------------------------------------------------------------------------------------------
 
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
-        """The frames in which a match may begin that starts in [start, stop); None if it may begin in all frames, or if
+        """The candidates for matches that begin in characters [start, stop); None if all frames are candidates, or if
         reading all of them is cheaper than asking the filters.
 
         `within_line`: neither a match nor its look-around crosses a newline. GETs: one for each row of each filter (up
         to 16 a literal and 16 GiB of text) in 1 to 3 waves; also the index pages around literals that may occur far
-        after the beginning of a match. Answers are kept in the cache. None is fetched if all the text is in memory.
+        after the beginning of a match. Answers are kept in the cache. Nothing is fetched if all the text is in memory.
         """
         narrowed = self.narrow(query, start, stop, within_line) if start < stop else None
         if narrowed is None or narrowed.runs is None:
@@ -294,7 +294,7 @@ class Reader:
         return None if runs is None else self._make_candidates(runs, start, stop, result.frames)
 
     def _make_candidates(self, runs: Runs, start: int, stop: int, frames: int) -> Candidates:
-        """The candidates `runs` of a search in characters [start, stop), which are in `frames` frames. Counts it."""
+        """Make the candidates of a search in characters [start, stop), of `frames` frames, and count the search."""
         search = self.stats.search
         result = Candidates(runs, start, stop, self.frame, self.record_hit, search)
         with LOCK:
@@ -304,7 +304,7 @@ class Reader:
         return result
 
     def narrow(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Narrowing:
-        """The frames that filters leave for matches that start in [start, stop), not empty (GETs: see `candidates`)."""
+        """The frames that filters leave for matches in [start, stop), a non-empty range (GETs: see `candidates`)."""
         if self.manifest.text:
             return Narrowing(frames=0, runs=None, reason="all of the text came with the root")
         if self.is_one_wave(start, stop):

@@ -314,8 +314,8 @@ def test_what_needs_no_waiting_stays(server: S3StandIn) -> None:
             assert (len(context), bool(context)) == (len(TEXT), True)
             assert context == context
             assert context != 5
-            assert context is not None
             assert "AsyncMonocontext" in repr(context)
+            assert repr(open_text(server)) == "<AsyncMonocontext, not open>"
             lines = context.lines
             for operation in (lambda: "x" in lines, lambda: list(lines), lambda: [*lines], lambda: reversed(lines)):
                 with pytest.raises(TypeError, match="`async for` over lines"):

@@ -78,7 +78,7 @@ def test_growth_measures_all_parts_if_none_is_named(monkeypatch: pytest.MonkeyPa
 
 def test_every_way_of_the_note_reads_the_slice() -> None:
     """It raises where a way reads another text."""
-    gets = {way: rows[0][1] for way, rows in latency.run(1, "zero").items()}
+    gets = {way: rows[0].gets for way, rows in latency.run(1, "zero").items()}
     assert gets["one after another"] == gets["parallel"] == 50
     assert gets["one object with byte ranges"] <= gets["bigger segments"] <= 10
     assert gets["preload and warm"] == 0

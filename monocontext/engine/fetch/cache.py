@@ -34,7 +34,7 @@ class CachedBytes:
 
 
 class Cache:
-    """Index pages and frames, bounded in bytes. Text is UTF-8: one emoji makes each character of a `str` four bytes."""
+    """A cache of pages and frames, bounded in bytes. Keeps UTF-8: one emoji makes a `str` take 4 bytes a character."""
 
     def __init__(self, capacity_bytes: int):
         self.capacity_bytes = capacity_bytes

@@ -51,7 +51,7 @@ FindForeign = Callable[[str], tuple[RangeReader, str]]
 
 
 class _QueueEntry(NamedTuple):
-    """An entry of the queue, which is a heap. It is obsolete once its request has started or nobody wants that."""
+    """An entry of the queue, which is a heap. It is obsolete once its request has started or is no longer wanted."""
 
     priority: int
     arrival: int

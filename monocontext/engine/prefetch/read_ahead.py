@@ -97,7 +97,7 @@ class ReadAhead:
         self.walk()
 
     def end_thinking(self) -> bool:
-        """Drop guesses that have not started: the model's code runs next. Returns whether no call is left."""
+        """Drop guesses that have not started: the model's code runs next. Returns whether no model call is left."""
         self.calls = max(self.calls - 1, 0)
         if not self.calls:
             self._drop(guesses=True)

@@ -92,7 +92,7 @@ class Streams:
     """The last reads outside of streams."""
 
     def note(self, read: SeenRead, *, waited: bool, room_characters: int) -> list[tuple[int, int]]:
-        """Record a read, whose caller `waited` or not. Returns the ranges to fetch now, of frames that fit the room."""
+        """Record a read, for which its caller waited or not. Returns the ranges to fetch now, within the room."""
         stream = self._walk_of(read, waited) or self._stride_of(read, waited)
         return self._predict(stream, room_characters) if stream else []
 

@@ -163,7 +163,7 @@ class ServedReader:
     # -- search ----------------------------------------------------------------------------------------------------
 
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
-        """The frames in which a match may begin that starts in [start, stop); None if it may begin in all."""
+        """The candidates for matches that begin in characters [start, stop); None if all frames are candidates."""
         return self._narrow("candidates", start, stop, query, within_line=within_line)
 
     def frames_holding(self, query: Query, start: int, stop: int) -> Candidates | None:

@@ -99,7 +99,7 @@ class ReaderServer:
                     raise BadRequest(f"start must be less than {start:,}, the length of the text, not {start:,}")
                 text = self._reader.frame_within(start, start + 1)
                 assert text is not None  # a frame holds each character
-                return _batch([text])
+                return _frames_answer([text])
             case "pass":
                 return self._pass(fields)
         raise _unknown_what(fields, "text", "frame", "pass")
@@ -122,7 +122,7 @@ class ReaderServer:
         del frames  # and with it the requests that have not started
         if texts and only is None and not reader.is_one_wave(start, stop):
             self._fetch_ahead(texts, start, stop, reverse)
-        return _batch(texts)
+        return _frames_answer(texts)
 
     def _fetch_ahead(self, texts: list[FrameText], start: int, stop: int, reverse: bool) -> None:
         """Prefetch twice as many characters as a batch has, from where its pass over [start, stop) goes on."""
@@ -139,14 +139,14 @@ class ReaderServer:
         reader, what = self._reader, fields.get("what")
         if what == "lacking":
             flag = wire.check_int(fields, "flag", 1, 1 << 16)
-            return _runs(reader.frames_without(flag, *self._range(fields, _LARGEST)))
+            return _candidates_answer(reader.frames_without(flag, *self._range(fields, _LARGEST)))
         query = wire.query_of(fields.get("query"))
         match what:
             case "holding":
-                return _runs(reader.frames_holding(query, *self._range(fields, _LARGEST)))
+                return _candidates_answer(reader.frames_holding(query, *self._range(fields, _LARGEST)))
             case "candidates":
                 start, stop = self._range(fields, _LARGEST)
-                return _runs(reader.candidates(query, start, stop, fields.get("within_line") is True))
+                return _candidates_answer(reader.candidates(query, start, stop, fields.get("within_line") is True))
         raise _unknown_what(fields, "candidates", "holding", "lacking")
 
     def _locate(self, fields: dict[str, Any]) -> bytes:
@@ -224,12 +224,12 @@ def _unknown_what(fields: dict[str, Any], *known: str) -> BadRequest:
     return BadRequest(f"what must be one of {', '.join(known)}, not {fields.get('what')!r:.50}")
 
 
-def _batch(texts: list[FrameText]) -> bytes:
+def _frames_answer(texts: list[FrameText]) -> bytes:
     """The answer to a read of frames."""
     return wire.encode_answer({"frames": [wire.frame_row(text.frame) for text in texts]}, (text.data for text in texts))
 
 
-def _runs(candidates: Candidates | None) -> bytes:
+def _candidates_answer(candidates: Candidates | None) -> bytes:
     """The answer to a request for candidates, which are None if a match may begin in all frames."""
     if candidates is None:
         return wire.encode_answer({"is_narrowed": False})

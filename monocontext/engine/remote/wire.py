@@ -19,7 +19,7 @@ from monocontext.format.refs import DocumentPageRef
 
 MAX_REQUEST_BYTES = 1 << 20  # enough for a search for many literals, or for some thirty thousand runs of candidates
 MAX_BATCH_BYTES = 4 << 20  # the most text in one answer: a larger one is no faster, and delays other threads
-MAX_LITERAL = 4096  # characters of a literal; of a longer one the beginning is sent, which each of its frames also has
+MAX_LITERAL = 4096  # the most characters of a literal; of a longer one only the beginning is sent, which suffices
 _MAX_DEPTH = 30  # the deepest nesting of queries
 _MAX_SHOWN = 50  # characters of a wrong value in a message
 
