@@ -85,7 +85,7 @@ def _explain(target: settings.AgentSettings, listing: list[str], *, is_user: boo
 
     `listing`: the arguments of `sessions list` that name the archive, its URL first.
     """
-    end = "when it ends, " if any(event == "SessionEnd" for event, *_ in target.events) else ""
+    end = "when it ends, " if "SessionEnd" in target.events else ""
     click.echo(
         f"a new session {'of yours' if is_user else 'in this directory'} begins with the team's brief, "
         f"if `rlm compile` has made one, and is uploaded to {listing[0]} {end}before it is compacted and after its "

@@ -55,12 +55,12 @@ def upload_missing(job: dict[str, Any]) -> None:
     try:
         if job["event"] == "stop":
             with FileLock(folder / f"{name}.stop", timeout=0), suppress(OSError):  # nothing was uploaded yet
-                since = max(0.0, time.time() - (folder / f"{name}.json").stat().st_mtime)  # the clock may be set back
-                time.sleep(max(0.0, _COOLDOWN_SECONDS - since))
+                passed_seconds = time.time() - (folder / f"{name}.json").stat().st_mtime
+                time.sleep(max(0.0, _COOLDOWN_SECONDS - max(0.0, passed_seconds)))  # the clock may be set back
         with FileLock(folder / f"{name}.next", timeout=0):
             lock.acquire()
     except Timeout:
-        return  # another one waits already, and will see what this one would
+        return  # another process waits already, and will see what this one would
     store_options: dict[str, Any] = {name: job[name] for name in _STORE_OPTIONS if job.get(name)}
     try:
         with closing(open_store(str(job["url"]), **store_options)) as store:

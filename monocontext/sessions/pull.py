@@ -51,22 +51,22 @@ def pull_session(archive: Sessions, session_id: str | None, into: Path, project:
     `into`, where it is to be resumed. Raises `NotFound`, and `MonocontextError` if the session is of another project,
     cannot be resumed, or has other turns here.
     """
-    into = into.expanduser().resolve()
-    source, name = _choose(archive, session_id, into, project)
+    directory = into.expanduser().resolve()
+    source, name = _choose(archive, session_id, directory, project)
     info, records = source.records(name)
     if info.agent not in _RESUMED:
         agent = info.agent or "an unknown agent"
         raise MonocontextError(f"{name} is a session of {agent}: only {' and '.join(_RESUMED)} sessions can be resumed")
     if re.search(r"\.\d+$", name):
         raise MonocontextError(f"{name} is the shorter of two copies, and cannot be resumed: use `sessions show`")
-    top, old_top = Path(find_repository(str(into))[0] or into), info.top or info.began_in
-    folder = Path(_path_mapper({old_top: str(top)})(info.began_in)) if info.began_in else into
-    folder = folder if folder.is_dir() and folder.is_relative_to(top) else top
+    clone, old_clone = Path(find_repository(str(directory))[0] or directory), info.top or info.began_in
+    folder = Path(_path_mapper({old_clone: str(clone)})(info.began_in)) if info.began_in else directory
+    folder = folder if folder.is_dir() and folder.is_relative_to(clone) else clone
     path = _path_of(info, folder)
     output_paths = (string_in(object_in(record, "toolUseResult"), "persistedOutputPath") for record in records)
-    output = next(filter(None, output_paths), "")  # a long output on the other machine
-    output_folder = output[: max(output.rfind("/"), output.rfind("\\"), 0)]
-    change = _path_mapper({old_top: str(top), output_folder: str(path.with_suffix("") / "tool-results")})
+    old_output = next(filter(None, output_paths), "")  # a tool's output in its own file, on the other machine
+    old_outputs = old_output[: max(old_output.rfind("/"), old_output.rfind("\\"), 0)]
+    change = _path_mapper({old_clone: str(clone), old_outputs: str(path.with_suffix("") / "tool-results")})
     is_new, written = _write(path, records, change), list(records)
     for subagent_id in source.list_sessions():
         if subagent_id.startswith(f"{name}/subagents/"):
@@ -79,19 +79,19 @@ def pull_session(archive: Sessions, session_id: str | None, into: Path, project:
     return Pulled(name, info.agent, path, folder, len(records), marks, is_new)
 
 
-def _choose(archive: Sessions, session_id: str | None, into: Path, project: str | None) -> tuple[Project, str]:
+def _choose(archive: Sessions, session_id: str | None, directory: Path, project: str | None) -> tuple[Project, str]:
     """The project and the id of the session to pull. Raises `NotFound`, and `MonocontextError` for another project."""
-    own = project or project_of(str(into))
+    expected = project or project_of(str(directory))
     if session_id is None:
-        infos = [info for info in archive.project(own).sessions() if info.agent in _RESUMED]
-        mains = [(info.ended, info.session_id) for info in infos if not re.search(r"/|\.\d+$", info.session_id)]
-        if not mains:
-            raise NotFound(f"no sessions of project {own!r} to resume at {archive.url}: name another with --project")
-        return archive.project(own), max(mains)[1]
+        infos = [info for info in archive.project(expected).sessions() if info.agent in _RESUMED]
+        ends = [(info.ended, info.session_id) for info in infos if not re.search(r"/|\.\d+$", info.session_id)]
+        if not ends:
+            raise NotFound(f"no sessions of project {expected!r} to resume at {archive.url}: pass another as --project")
+        return archive.project(expected), max(ends)[1]
     source, name = archive.find(session_id, project)
-    if source.name != own:
+    if source.name != expected:
         advice = f"pass a clone of {source.name} as --into, or use this directory with --project {source.name}"
-        raise MonocontextError(f"{name} belongs to project {source.name}, but {into} to {own}: {advice}")
+        raise MonocontextError(f"{name} belongs to project {source.name}, but {directory} to {expected}: {advice}")
     return source, name
 
 
@@ -138,14 +138,14 @@ def _map_strings(value: Any, change: Callable[[str], str]) -> Any:
 def _write(path: Path, records: list[Record], change: Callable[[str], str]) -> bool:
     """Write a session's file and its tool outputs. Returns False, and writes nothing, if the file has all records."""
     records = [_map_strings(record, change) for record in records]
-    own_records = [record for record in records if record.get("type") not in (claude_code.TOOL_OUTPUT, "unreadable")]
+    agent_records = [item for item in records if item.get("type") not in (claude_code.TOOL_OUTPUT, "unreadable")]
     if path.exists():
-        archived_ids, local_ids = set(ids_of(own_records)), set(ids_of(line.record for line in read_lines(path)))
+        archived_ids, local_ids = set(ids_of(agent_records)), set(ids_of(line.record for line in read_lines(path)))
         if local_ids >= archived_ids:
             return False
         if not local_ids <= archived_ids:
             raise MonocontextError(f"{path} has turns that the archived session lacks: upload it to keep both")
-    files = {path: b"".join(dumps(record) + b"\n" for record in own_records)}
+    files = {path: b"".join(dumps(record) + b"\n" for record in agent_records)}
     for record in [record for record in records if record.get("type") == claude_code.TOOL_OUTPUT]:
         name = _safe(str(record.get("uuid")).removeprefix(f"{claude_code.TOOL_OUTPUT}-"))
         files[path.with_suffix("") / "tool-results" / name] = str(record.get("text")).encode("utf-8", "replace")

@@ -45,7 +45,7 @@ TOKENS: tuple[Prefixed, ...] = (
     Prefixed({"voiceflow": "VF.", "zoho": "1000.", "close": "api_"}, r"(?:DM\.|WS\.)?[A-Za-z0-9]{16,32}\.[A-Za-z0-9]{16,32}"),
     Prefixed({"gitlab": "_gitlab_session="}, r"(?P<secret>[0-9a-z]{32})"),  # docs.gitlab.com/security/tokens
     Prefixed({"crates": "cio", "infracost": "ico-", "tencent": "AKID"}, _ALNUM + "{28,36}" + _END),
-    Prefixed({"snyk": "snyk_uat. snyk_sat.", "harness": "pat. sat."}, r"[A-Za-z0-9_-]{8,22}\.[A-Za-z0-9_.-]{40,200}"),
+    Prefixed({"snyk": "snyk_uat. snyk_sat.", "harness": "pat. sat.", "infisical": "st."}, r"[A-Za-z0-9_-]{8,36}\.[A-Za-z0-9_.-]{40,200}"),
     Prefixed({"octopus": "API-"}, "[A-Z0-9]{26,40}" + _END),  # octopus.com/docs
     Prefixed({"codemagic-percy": "web_ auto_ ss_ app_"}, _HEX + "{64}" + _END),  # www.browserstack.com/docs/percy
     Prefixed({"fly": "fm1_ fm1a_ fm1r_ fm2_ fo1_", "bitbucket": "BBDC-", "paypal": "A21AA access_token$production$ access_token$sandbox$"}, r"[A-Za-z0-9+/@=_,$-]{40,1500}"),
@@ -57,7 +57,6 @@ TOKENS: tuple[Prefixed, ...] = (
     Prefixed({"backblaze": "K00"}, r"\d[A-Za-z0-9+/]{27}" + _END),  # www.backblaze.com/docs
     Prefixed({"hashicorp-vault": "s."}, r"(?=[A-Za-z]{0,23}\d)(?=[a-z\d]{0,23}[A-Z])[A-Za-z0-9]{24}(?![A-Za-z0-9_.(])"),  # developer.hashicorp.com/vault
     Prefixed({"doppler": "dp.st. dp.ct. dp.scim. dp.audit. dp.sa. dp.pt."}, r"(?:[a-z0-9_-]{2,40}\.)?[A-Za-z0-9]{20,60}"),  # docs.doppler.com
-    Prefixed({"infisical": "st."}, r"[0-9a-f-]{24,36}\.[0-9a-f]{32}\.[0-9a-f]{32}"),  # infisical.com/docs
     Prefixed({"age": "AGE-SECRET-KEY-1 AGE-SECRET-KEY-PQ-1", "artifactory": "AKCp cmVmd", "wallet": "nsec1 suiprivkey1"}, _ALNUM + "{50,100}"),
     Prefixed({"tailscale": "tskey-"}, r"[a-z]{2,20}-[A-Za-z0-9]{6,40}-[A-Za-z0-9]{16,60}"),  # tailscale.com/kb
     Prefixed({"rancher": "token-", "firebase": "AAAA"}, _WORD + "{5,7}:" + _WORD + "{54,200}"),

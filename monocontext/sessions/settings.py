@@ -36,10 +36,11 @@ class AgentSettings:
 
     name: str
     folder: str  # the agent's folder in a repository and in the home directory
-    local_file: str
-    user_file: str
+    local_file: str  # the settings of this user for one repository
+    user_file: str  # the settings of this user for all repositories
     home_variable: str  # the environment variable that replaces the folder in the home directory
-    events: tuple[tuple[str, str, str | None, dict[str, Any]], ...]  # its name, ours, the matcher, further fields
+    events: dict[str, str]  # the events that get our hooks: the agent's name of each, and ours, one of `EVENTS`
+    stop_is_async: bool  # whether the agent goes on while its hook at `Stop` runs; else it waits
     takes_args: bool  # whether an entry has a list of arguments; else it has a command for a shell
     example: str  # a command that makes a small session
 
@@ -54,17 +55,16 @@ class AgentSettings:
         return Path(value) if value else (Path.home() if is_user else repository) / self.folder
 
 
-_START = ("SessionStart", "session-start", "startup|clear|compact", {"timeout": _SECONDS})
-_END = ("SessionEnd", "session-end", None, {"timeout": _SECONDS})
-_COMPACT = ("PreCompact", "pre-compact", None, {"timeout": _SECONDS})
+_EVENTS = {"SessionStart": "session-start", "PreCompact": "pre-compact", "Stop": "stop"}
+_MATCHERS = {"SessionStart": "startup|clear|compact"}  # the causes of an event for which the hook runs; by default all
 AGENTS = {
     "claude-code": AgentSettings(
-        "claude-code", ".claude", "settings.local.json", "settings.json", "CLAUDE_CONFIG_DIR",
-        (_START, _COMPACT, ("Stop", "stop", None, {"async": True}), _END),
+        name="claude-code", folder=".claude", local_file="settings.local.json", user_file="settings.json",
+        home_variable="CLAUDE_CONFIG_DIR", events={**_EVENTS, "SessionEnd": "session-end"}, stop_is_async=True,
         takes_args=True, example='claude -p "Say hello"'),
     "codex": AgentSettings(
-        "codex", ".codex", "hooks.json", "hooks.json", "CODEX_HOME",
-        (_START, _COMPACT, ("Stop", "stop", None, {"timeout": _SECONDS})),
+        name="codex", folder=".codex", local_file="hooks.json", user_file="hooks.json",
+        home_variable="CODEX_HOME", events=_EVENTS, stop_is_async=False,
         takes_args=False, example='codex exec "Say hello"')}  # fmt: skip
 
 
@@ -74,11 +74,12 @@ def add_hooks(settings: Settings, agent: AgentSettings, options: Sequence[str]) 
     program = [str(script)] if os.access(script, os.X_OK) else [sys.executable, "-P", "-m", _MODULE]
     merged = remove_hooks(settings)
     hooks = merged.setdefault("hooks", {})
-    for event, argument, matcher, more in agent.events:
-        command = [*program, argument, *options]
+    for event, our_event in agent.events.items():
+        command = [*program, our_event, *options]
         started = {"command": command[0], "args": command[1:]} if agent.takes_args else {"command": shlex.join(command)}
-        group: Settings = {"matcher": matcher} if matcher else {}
-        hooks.setdefault(event, []).append({**group, "hooks": [{"type": "command", **started, **more}]})
+        waiting = {"async": True} if event == "Stop" and agent.stop_is_async else {"timeout": _SECONDS}
+        matcher = {"matcher": _MATCHERS[event]} if event in _MATCHERS else {}
+        hooks.setdefault(event, []).append({**matcher, "hooks": [{"type": "command", **started, **waiting}]})
     return merged
 
 

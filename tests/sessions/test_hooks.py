@@ -352,9 +352,9 @@ def test_hooks_go_in_and_out(agent: settings.AgentSettings, tmp_path: Path) -> N
         twice = settings.add_hooks(settings.read_settings(path), agent, ["--url", "s3://b/a"])
         assert twice == once
         assert settings.write_settings(path, twice) is None
-        for event, ours, matcher, _ in agent.events:
+        for event, ours in agent.events.items():
             group = once["hooks"][event][-1]
-            assert group.get("matcher") == matcher
+            assert group.get("matcher") == ("startup|clear|compact" if event == "SessionStart" else None)
             (entry,) = group["hooks"]
             assert f"{ours} --url s3://b/a" in " ".join([entry["command"], *entry.get("args", [])])
         assert settings.remove_hooks(once) == (before if before != {"hooks": {}} else {})
