@@ -62,7 +62,7 @@ class Program(CommandGroup):
     def __init__(
         self, name: str, version: str, about: str, package: str, sections: Mapping[str, Mapping[str, HelpRow]]
     ) -> None:
-        """`sections`: the rows of the commands by name, by section title. `package`: the package of their modules."""
+        """`sections`: the rows of the commands, by section title, then by name. `package`: that of their modules."""
         super().__init__(about)
         self.name, self._package, self._sections = name, package, sections
         self._entries = {name: row for section in sections.values() for name, row in section.items()}
@@ -73,7 +73,7 @@ class Program(CommandGroup):
         ]
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command. Secrets are hidden in the words of the user that a usage error quotes."""
+        """Run a command. In the words that a usage error quotes, secrets are hidden."""
         try:
             return super().invoke(ctx)
         except click.UsageError as error:

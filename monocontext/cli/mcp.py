@@ -132,7 +132,7 @@ def serve(served: Served, *, http: bool, host: str, port: int, token: str | None
 
 
 def parse_contexts(contexts: list[str]) -> dict[str, str]:
-    """The URLs of arguments [NAME=]URL, by name; by default the last part of the URL. Raises `click.BadParameter`."""
+    """The URLs of arguments [NAME=]URL by name, which is else the last part of the URL. Raises `click.BadParameter`."""
     urls: dict[str, str] = {}
     for context in contexts:
         name, equals, url = context.partition("=")

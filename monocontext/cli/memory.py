@@ -134,7 +134,7 @@ def delete(key: Key, url: Url, s3: S3, if_match: Match = None) -> None:
     """Remove KEY."""
     with _open_memory(url, s3, before_url=key) as memory:
         if not memory.delete(key, if_match=if_match):
-            raise NotFound(f"no key {key!r} in {memory.url}")
+            raise NotFound(f"no key {key!r} in {memory.url}: `memory list` prints all keys")
 
 
 def clear(arguments: PrefixAndUrl, s3: S3, as_json: AsJson = False) -> None:

@@ -61,7 +61,7 @@ def _load_fuse() -> Callable[..., object]:
     """The class of mfusepy that serves a mount. Raises `MonocontextError` if FUSE or mfusepy is missing."""
     if sys.platform == "linux" and not os.access(_DEVICE, os.R_OK | os.W_OK):
         raise MonocontextError(
-            f"cannot open {_DEVICE}: run `modprobe fuse`, or a container with --device {_DEVICE} --cap-add SYS_ADMIN"
+            f"cannot open {_DEVICE}: run `modprobe fuse`; a container needs --device {_DEVICE} --cap-add SYS_ADMIN"
         )
     try:
         from mfusepy import FUSE

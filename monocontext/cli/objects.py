@@ -60,7 +60,7 @@ def _url_of(word: str, s3: StoreOptions) -> str:
 
 
 def ls(url: PrefixName, s3: S3, as_json: AsJson = False) -> None:
-    """List the objects below URL: size in bytes, time, name (1 LIST for each thousand).
+    """List the objects below URL: size in bytes, time, name (1 LIST for each 1,000 objects).
 
     A text below URL is one row, whose name ends in / and whose size is that of its objects.
     """

@@ -81,7 +81,7 @@ def checked_options(url: str, s3: StoreOptions, *others: str) -> StoreOptions:
 
 @contextmanager
 def workers(address: str | None) -> Iterator[Executor | None]:
-    """Yield an executor on the workers of a Dask scheduler, which need monocontext too; None without an address."""
+    """Yield an executor on the workers of a Dask scheduler, which must have monocontext; None without an address."""
     if address is None:
         yield None
         return

@@ -82,7 +82,7 @@ search = make_command(_search, "search", kind=_SearchCommand)
 
 
 def _split_url(words: list[str]) -> tuple[list[str], str]:
-    """The words, and the URL: the first or last word that is no ` -word`. Raises `click.BadParameter` if both may."""
+    """The words, and the URL, which is the first or last of them. Raises `click.BadParameter` if both may be a URL."""
     unwanted = [word for word in words if word.startswith(" -")]
     wanted = [word for word in words if word not in unwanted]
     if not wanted:

@@ -120,7 +120,7 @@ def print_error(program: str, error: object) -> None:
 
 
 def hide_secrets(message: str) -> str:
-    """A message without the passwords and signatures in its URLs. Usage errors quote words in the wrong place."""
+    """A message without the passwords and signatures in its URLs, which a usage error may quote."""
     return re.sub(r"\S+", lambda word: without_secrets(word[0]), message)
 
 

@@ -42,7 +42,7 @@ _ESCAPE_SET_COMMENT_OR_END = r"(?s)\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?#[^)]*\)|\
 
 @dataclass(frozen=True, slots=True)
 class PatternOptions:
-    """The options for patterns."""
+    """The options that say how to read patterns."""
 
     ignore_case: Annotated[bool, Option("--ignore-case", "-i", help="Letters match in either case.")] = False
     fixed: Annotated[bool, Option("--fixed-strings", "-F", help="Patterns are plain texts.")] = False
@@ -50,7 +50,7 @@ class PatternOptions:
     whole_lines: Annotated[bool, Option("--line-regexp", "-x", help="Match whole lines only.")] = False
 
     def compile(self, patterns: list[str]) -> Linewise:
-        """Compile patterns into one that matches where any of them does. Raises `MonocontextError` for invalid ones."""
+        """Compile patterns into one that matches where any does. Raises `MonocontextError` if one is invalid."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # warnings are for authors of Python code
@@ -126,8 +126,8 @@ def grep(
     """Print the lines of the context at URL that match PATTERN, reading as little as search filters allow.
 
     Lines count within their document, and the header lines between documents are not searched. Exits with 0 if a line
-    matched, 1 if none did, 2 on errors. With --json the messages of `rg --json`, whose matches also have `offset`, in
-    characters of the whole text.
+    matched, 1 if none did, 2 on errors. With --json, prints the messages of `rg --json`, whose matches also have
+    `offset`, in characters of the whole text.
     """
     began = time.monotonic()
     if silent:

@@ -188,7 +188,7 @@ def _projects(archive: Sessions, only: str | None) -> list[Project]:
 
 
 def _print_turns(projects: list[Project], keyword: str, most: int, as_json: bool) -> int:
-    """Print the turns of projects that contain a text. Returns the number printed."""
+    """Print the turns in these projects that contain a text. Returns the number printed."""
     count = 0
     for project in projects:
         if count == most:
@@ -200,7 +200,7 @@ def _print_turns(projects: list[Project], keyword: str, most: int, as_json: bool
 
 
 def _print_ranked(projects: list[Project], words: str, most: int, as_json: bool) -> int:
-    """Print the sessions of projects that match words, the best first. Returns how many match."""
+    """Print the sessions in these projects that match words, the best first. Returns how many match."""
     try:
         searched = [(item.name, item.search(words, most)) for item in projects]
     except ValueError as error:

@@ -95,7 +95,7 @@ def _split_archive(words: list[str], to: str | None) -> tuple[list[str], str]:
 
 
 def _select_sessions(names: list[str], everything: bool, agent: str | None, watch: bool) -> list[SessionFile]:
-    """The sessions with these names. Without names: all with `--all` or `--watch`, else the latest with its parts."""
+    """The sessions with these names. Without names: all with `--all` or `--watch`, else the latest, with subagents."""
     if names:
         return [file for name in names for file in find_sessions(name, agent)]
     files = discover_sessions(agent)

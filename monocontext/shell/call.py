@@ -24,7 +24,7 @@ Command = Callable[["ShellCall"], Awaitable[int]]
 
 
 class LeftToShell(Exception):
-    """We do not support a call: bashkit's own command must run it."""
+    """A call is not supported by our command: bashkit's own command must run it."""
 
 
 class ShellCall:

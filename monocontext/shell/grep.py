@@ -76,7 +76,7 @@ class _Search:
         if location is not None:
             self._add_folder(*location, prefix)
         elif path == "/" and call.files.read_dir("/tmp"):
-            await call.complain("only texts are searched below /: name /tmp to search it too")
+            await call.complain("below /, only texts are searched: name /tmp to search it too")
         for folder, files in texts:
             name = folder.removeprefix(top)
             if not any(map(query.skips, name.split("/"))):

@@ -41,7 +41,7 @@ def check_arguments(tool: str, work: Callable[..., Any], arguments: Mapping[str,
 
 
 def _convert(name: str, value: Any, annotation: Any) -> Any:
-    """Convert a value to one of the types in an annotation. Raises `ToolRefusal` if that would lose something."""
+    """Convert a value to one of the types in an annotation. Raises `ToolRefusal` if none has an equal value."""
     kinds = get_args(annotation) or (annotation,)
     if type(value) in kinds:
         if isinstance(value, str) and not is_unicode(value):
@@ -71,5 +71,5 @@ def _number(value: Any) -> float | None:
 
 
 def is_unicode(value: str) -> bool:
-    """Whether a string can be encoded as UTF-8, since it has no lone half of a surrogate pair."""
+    """Whether a string has no lone half of a surrogate pair, so that UTF-8 can encode it."""
     return value.encode(errors="replace").decode() == value

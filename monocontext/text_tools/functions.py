@@ -239,7 +239,7 @@ def _shell(places: Mapping[str, Place], kept: KeepTool | None, options: OpenOpti
 def _open(context: Place, options: OpenOptions) -> Monocontext:
     if isinstance(context, Monocontext):
         if options:
-            raise TypeError(f"an open text takes no options: {', '.join(options)}")
+            raise TypeError(f"an open text takes no options: leave out {', '.join(options)}")
         return context
     opened: Monocontext = Monocontext.open(context, **options)
     return opened

@@ -45,7 +45,7 @@ class KeepTool:
         """
         if not name.strip("/. ") or len(name) > _MOST_NAME_CHARACTERS or not name.isprintable():
             allowed = f"1 to {_MOST_NAME_CHARACTERS} printable characters, and not only slashes, dots and spaces"
-            raise ToolRefusal(f"name must be {allowed}")
+            raise ToolRefusal(f"name must be {allowed}: {name[:80]!r}")
         if not 0 < len(text) <= _MOST_CHARACTERS:
             raise ToolRefusal(f"text must have 1 to {_MOST_CHARACTERS:,} characters, not {len(text):,}")
         if ttl_seconds < 1:

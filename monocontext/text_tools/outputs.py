@@ -84,7 +84,7 @@ class MatchedLine:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The results of a search. `note` says how far it came, and `next` continues it if it did not reach the end."""
+    """The results of a search. `note` says how far the search came; `next` continues it, and is null at the end."""
 
     hits: list[MatchedLine]
     next: Range | None

@@ -98,7 +98,7 @@ class Shell:
 
 
 def folder_of(name: str, used: Container[str] = ()) -> str:
-    """A folder for a text, from its name or URL, that is not in `used`: `/logs` for `s3://bucket/logs`."""
+    """A folder that is named after a text's name or URL and not in `used`: `/logs` for `s3://bucket/logs`."""
     path = re.sub(r"[^\w./-]", "-", name.rstrip("/") if "://" not in name else name.rstrip("/").rpartition("/")[2])
     first, slash, rest = path.strip("./").partition("/")
     folder = f"/{first or 'text'}{'-text' if first in _RESERVED else ''}{slash}{rest}"

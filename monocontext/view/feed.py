@@ -171,7 +171,7 @@ class ContextFeed:
         return {"hits": hits, "next": 4 * most_bytes if passages.note else None, "note": passages.note}
 
     def history(self, _: Parameters) -> dict[str, Any]:
-        """The newest `MOST_VERSIONS` versions, with size and growth (1 LIST for each thousand, 1 GET for each).
+        """The newest `MOST_VERSIONS` versions, with size and growth (1 LIST per 1,000 versions, 1 GET per listed one).
 
         `grown` counts from the version `before`, and in version 1 from an empty text. In any other version it is None
         if `gc` has removed all earlier ones.

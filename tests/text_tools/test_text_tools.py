@@ -97,7 +97,7 @@ def test_options_and_prefix(context: Monocontext, tmp_path: Path) -> None:
     publish("text", tmp_path)
     names = [tool.__name__ for tool in monocontext.tools(tmp_path, prefix="logs_", cache_bytes=1 << 20)]
     assert names[2] == "logs_grep"
-    with pytest.raises(TypeError, match="an open text takes no options: cache_bytes"):
+    with pytest.raises(TypeError, match="an open text takes no options: leave out cache_bytes"):
         monocontext.tools(context, cache_bytes=1)
     with pytest.raises(TypeError, match="unknown option 'cache_byte': did you mean cache_bytes"):
         monocontext.tools(tmp_path, cache_byte=1)  # type: ignore[call-arg]
