@@ -74,7 +74,8 @@ def commit(store: Store, change: _Change) -> Manifest | None:
                 staged.check(root)
         except Exception as error:
             newest = read_newest(store) if base is not None and isinstance(error, NotFound) else None
-            if base is None or newest is None or newest.generation <= base.generation:  # nobody else has committed
+            others_committed = newest is not None and base is not None and newest.generation > base.generation
+            if not others_committed:
                 staged.discard(None)
                 raise
             base = newest  # the object that `change` missed may have been removed because of this commit

@@ -138,18 +138,18 @@ class TextAfter:
             return
         self._is_held = False
         while self._waiting_bytes - len(self._waiting[0][1]) >= self._reach_bytes:
-            following = fold_head((frame for _, frame in list(self._waiting)[1:]), self._reach_bytes)
-            if len(following) < self._reach_bytes:
+            text_after = fold_head((frame for _, frame in list(self._waiting)[1:]), self._reach_bytes)
+            if len(text_after) < self._reach_bytes:
                 return  # some marks fold to nothing: wait for more text
-            yield self._take_first(following)
+            yield self._take_first(text_after)
 
     def end(self, text_after: bytes = b"") -> Iterator[FollowedFrame]:
         """Yield the last frames, given the folded text after them. The next one may be of another part."""
         if self._is_held:
             self._waiting.clear()
         while self._waiting:
-            following = fold_head((frame for _, frame in list(self._waiting)[1:]), self._reach_bytes)
-            yield self._take_first((following + text_after)[: self._reach_bytes])
+            known = fold_head((frame for _, frame in list(self._waiting)[1:]), self._reach_bytes)
+            yield self._take_first((known + text_after)[: self._reach_bytes])
         self._waiting_bytes = 0
 
     def _take_first(self, text_after: bytes) -> FollowedFrame:

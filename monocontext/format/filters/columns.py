@@ -39,12 +39,12 @@ _IN_MEMORY_BYTES = 4 << 20  # a file of up to this size is kept in memory
 _TILE_ROW_BYTES = _TILE_FRAMES // 8
 
 
-def compute_column(frame: bytes, following: bytes, rows: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
+def compute_column(frame: bytes, text_after: bytes, rows: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
     """The column of a frame (UTF-8) and the folded text after it. `rows`: zeros to fill; by default a new array."""
     folded = fold_bytes(frame)
     rows = np.zeros(HIGHEST, np.uint8) if rows is None else rows
     _set_word_rows(rows[1 << MAX_BITS :], folded)
-    _set_rows(rows, folded + following)
+    _set_rows(rows, folded + text_after)
     return rows
 
 
@@ -54,10 +54,10 @@ def _set_rows(column: NDArray[np.uint8], folded: bytes) -> None:
     eights = np.ndarray(count, "<u8", folded + bytes(8 - GRAM_BYTES), 0, 1)  # the 8 bytes that begin at each byte
     buffer = np.empty(min(_GRAMS_AT_ONCE, count), np.uint64)  # reused: fresh memory costs more than the arithmetic
     for start in range(0, count, _GRAMS_AT_ONCE):
-        some = eights[start : start + _GRAMS_AT_ONCE]
-        grams = buffer[: len(some)]
+        piece = eights[start : start + _GRAMS_AT_ONCE]
+        grams = buffer[: len(piece)]
         # The multiplication shifts out the bytes after the gram.
-        np.multiply(some, np.uint64(hashing.MULTIPLIER << (64 - hashing.GRAM_BITS)), out=grams)
+        np.multiply(piece, np.uint64(hashing.MULTIPLIER << (64 - hashing.GRAM_BITS)), out=grams)
         grams >>= np.uint64(64 - MAX_BITS)
         column[grams.view(np.int64)] = 1
 
@@ -128,10 +128,10 @@ class ColumnFile:
         # It is closed with this object: after a conflict with another writer, the next commit reads the rows again.
         weakref.finalize(self, self._file.close)
 
-    def add(self, frame: bytes, following: bytes) -> None:
-        """Add the column of the next frame. `following`: the folded text after it."""
+    def add(self, frame: bytes, text_after: bytes) -> None:
+        """Add the column of the next frame. `text_after`: the folded text after it."""
         self._rows.fill(0)
-        column = compute_column(frame, following, self._rows)
+        column = compute_column(frame, text_after, self._rows)
         rows = 1 << MAX_BITS
         share = min(int(np.count_nonzero(column[:rows])), rows - 1) / rows
         self._grams.append(-rows * math.log1p(-share))  # the most likely number of distinct ones
@@ -212,7 +212,7 @@ class StoredRows:
             packed = shrink_rows(self.rows[start * merged_rows : stop * merged_rows], stop - start, axis=0)
         return np.unpackbits(packed, axis=1, count=self._layout.columns, bitorder="little")
 
-    def holds(self, column: int, frame: bytes, following: bytes) -> bool:
+    def holds(self, column: int, frame: bytes, text_after: bytes) -> bool:
         """Whether a stored column has all rows of a frame and the folded text after it. True if that cannot be told:
         for a damaged filter, one with other folding tables, and one that is higher than ours."""
         if self.errors or self._ref.fold != TABLES or self._ref.bits > MAX_BITS:
@@ -222,5 +222,5 @@ class StoredRows:
             tile = self.rows[:, number * _TILE_ROW_BYTES : (number + 1) * _TILE_ROW_BYTES]
             self._tile_number, self._tile = number, np.ascontiguousarray(tile)
         stored = self._tile[:, position // 8] >> position % 8
-        computed = compute_column(frame, following[: self._ref.reach_bytes])
+        computed = compute_column(frame, text_after[: self._ref.reach_bytes])
         return not (shrink_rows(computed, len(stored), 0) & ~stored & 1).any()
