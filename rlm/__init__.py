@@ -29,10 +29,9 @@ __version__ = "0.3.0"
 __all__ = [  # in full, for checkers and the reference
     "LM", "PRICES", "RLM", "RLM_REPL", "AnswerRefused", "AnthropicLM", "Backoff", "Budget", "BudgetSpent", "Cell",
     "ChannelAbuse", "ClaudeAgentLM", "Completion", "FinalOutput", "Interpreter", "InvalidArgument", "LLMError",
-    "ModelUsage", "OpenAILM", "PromptTooLong", "RLMError", "RateLimited", "Read", "ReplayLM", "Reply",
-    "ReplyRefused", "RunnerUnavailable", "ScriptExhausted", "ScriptedLM", "Session", "Source", "Step", "SubCache",
-    "ToolRegistry", "TrajectoryError", "UnknownOption", "Usage", "create_interpreter", "get_default_volume_name",
-    "sanitize_key",
+    "ModelUsage", "OpenAILM", "PromptTooLong", "RLMError", "RateLimited", "Read", "ReplayLM", "Reply", "ReplyRefused",
+    "RunnerUnavailable", "ScriptExhausted", "ScriptedLM", "Session", "Source", "Step", "SubCache", "ToolRegistry",
+    "TrajectoryError", "UnknownOption", "Usage", "create_interpreter", "get_default_volume_name", "sanitize_key",
 ]  # fmt: skip
 _INTERPRETER_NAMES = ("FinalOutput", "Interpreter", "create_interpreter", "get_default_volume_name", "sanitize_key")
 

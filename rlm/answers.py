@@ -46,7 +46,8 @@ class WrittenAnswers:
         """The answer that `final` gives, or the value of the variable that it names; else a notice for the model.
         `messages`: the conversation before the reply. `is_alone`: whether nothing beside `final` may change it."""
         replies = (message["content"] for message in messages if message["role"] == "assistant")
-        known_names = {*self.runner.run("").variables, *assigned_names(replies), *self.tools, "context", "answer"}
+        variables = self.runner.run("").variables  # an empty cell reports them too
+        known_names = {*variables, *assigned_names(replies), *self.tools, "context", "answer"}
         if fault := faults.explain_final(final, known_names, is_alone=is_alone, seen=_shown_output(messages)):
             return WrittenAnswer(None, f"Answer refused: {fault}")
         name = final.variable

@@ -21,9 +21,8 @@ from rlm.trajectory.source import Read, Source
 from rlm.trajectory.step import Cell, Step
 
 __all__ = [
-    "LM", "RLM", "RLM_REPL", "AnswerRefused", "AnthropicLM", "Backoff", "Budget", "BudgetSpent", "Cell",
-    "ChannelAbuse", "ClaudeAgentLM", "Completion", "InvalidArgument", "LLMError",
-    "ModelUsage", "OpenAILM", "PromptTooLong", "RLMError", "RateLimited", "Read", "ReplayLM", "Reply",
-    "ReplyRefused", "RunnerUnavailable", "ScriptExhausted", "ScriptedLM", "Session", "Source", "Step", "SubCache",
-    "ToolRegistry", "TrajectoryError", "UnknownOption", "Usage",
+    "LM", "RLM", "RLM_REPL", "AnswerRefused", "AnthropicLM", "Backoff", "Budget", "BudgetSpent", "Cell", "ChannelAbuse",
+    "ClaudeAgentLM", "Completion", "InvalidArgument", "LLMError", "ModelUsage", "OpenAILM", "PromptTooLong", "RLMError",
+    "RateLimited", "Read", "ReplayLM", "Reply", "ReplyRefused", "RunnerUnavailable", "ScriptExhausted", "ScriptedLM",
+    "Session", "Source", "Step", "SubCache", "ToolRegistry", "TrajectoryError", "UnknownOption", "Usage",
 ]  # fmt: skip

@@ -128,7 +128,8 @@ class RLM:
         elif sub_cache is not None and not isinstance(sub_cache, SubCache):
             sub_cache = SubCache(sub_cache)
         tools, tool_lines = describe_tools(custom_tools)
-        self._model, self._made, self._persistent = str(getattr(chosen.root, "model", model)), chosen.made, persistent
+        self._model = str(getattr(chosen.root, "model", model))
+        self._made, self._persistent = chosen.made, persistent
         self._setup = Setup(
             root=chosen.root, root_model=None, sub_lm=chosen.sub, sub_model=chosen.sub_model, runner=runner,
             runner_options=dict(runner_options), budget=budget, cell_timeout=cell_timeout, max_depth=max_depth,
