@@ -71,11 +71,11 @@ def corpus(name: str, size_bytes: int) -> Path:
     if name not in _SOURCES:
         raise CorpusMissing(f"no text {name!r}: choose from {', '.join(NAMES)}")
     source = _source(name)
-    make = _stretches if tiles(name, size_bytes) == 1 else _tiles
+    make = _stretches if tile_count(name, size_bytes) == 1 else _tiles
     return _write_whole(path, make(source, size_bytes))
 
 
-def tiles(name: str, size_bytes: int) -> int:
+def tile_count(name: str, size_bytes: int) -> int:
     """The number of copies of its source in a text of this size; the last one may be cut."""
     return 1 if name == "logs" else -(-size_bytes // _source(name).stat().st_size)
 
@@ -161,8 +161,8 @@ def _fetch(package: Package) -> Path:
         try:
             subprocess.run(package.command.split(), cwd=location, capture_output=True, text=True, check=True)
         except (OSError, subprocess.CalledProcessError) as error:
-            said = str(getattr(error, "stderr", "") or error).strip().splitlines()[-1]
-            raise CorpusMissing(f"`{package.command}` failed; check that the registry is reachable: {said}") from None
+            reason = str(getattr(error, "stderr", "") or error).strip().splitlines()[-1]
+            raise CorpusMissing(f"`{package.command}` failed; check that the registry is reachable: {reason}") from None
     if not (paths := sorted(location.glob(package.file))):
         raise CorpusMissing(f"`{package.command}` downloaded no {package.file}: look up the package's present name")
     path = paths[-1]

@@ -1,6 +1,6 @@
 """Measure ten thousand appends of 1 KB, and reads of 100 TB of text on a virtual clock; each row has a limit.
 
-At 100 TB the real engine sends the requests. Each takes 30 ms, plus its bytes at the 600 MB/s of its machine.
+At 100 TB, the answers to the real engine's requests are simulated: each takes 30 ms, and its bytes arrive at 600 MB/s.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _piece(dice: Random, words: list[str]) -> str:
     return piece[: PIECE_BYTES - 1] + "\n"
 
 
-def text_of(terabytes: float) -> tuple[VirtualStore, list[int]]:
+def huge_text(terabytes: float) -> tuple[VirtualStore, list[int]]:
     """A store with this much text, and the numbers of the three frames that hold the needle."""
     frames = int(terabytes * 1e12 / len(FRAME))
     middle = len(FRAME) // 2 // len(LINE) * len(LINE)
@@ -114,16 +114,16 @@ def text_of(terabytes: float) -> tuple[VirtualStore, list[int]]:
     return virtual_context(frames, FRAME, dict.fromkeys(needle_frames, planted), filters=True), needle_frames
 
 
-def simulated() -> SimulatedWorkers:
+def simulated_workers() -> SimulatedWorkers:
     """The workers of one machine, on a virtual clock that starts at 0."""
     return SimulatedWorkers(lambda request: ROUND_TRIP_SECONDS + request.stored_bytes / BYTES_PER_SECOND)
 
 
 def scale_rows(terabytes: float = TERABYTES) -> Iterator[Row]:
     """Measure the opening, a slice and a search of a text of this size."""
-    stored_text, needle_frames = text_of(terabytes)
+    stored_text, needle_frames = huge_text(terabytes)
     root_bytes = stored_text.head("manifest.json").size_bytes
-    store, workers = CountingStore(stored_text), simulated()
+    store, workers = CountingStore(stored_text), simulated_workers()
     context = Monocontext.open(store, workers=workers)
     size = f"{terabytes:g} TB, virtual"
     yield Row(f"{size}: root", "<= 64 KB", f"{root_bytes / 1000:.1f} KB", root_bytes <= 64 << 10)

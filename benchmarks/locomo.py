@@ -1,8 +1,8 @@
 """Measure whether search by words finds the evidence for the questions of LoCoMo-10: `benchmarks words --locomo FILE`.
 
 FILE is `locomo10.json` of github.com/snap-research/LoCoMo. Each conversation becomes a text whose documents are its
-sessions. A question of categories 1 to 4 is right at k if one of the first k passages holds a turn of its evidence, or
-is from its session. No model takes part.
+sessions. For the questions of categories 1 to 4, two shares are measured: how often one of the first k passages holds a
+turn of the evidence, and how often one is from its session. No model takes part.
 
 A question whose evidence names no turn of the conversation counts as wrong, as in the published figures. Questions
 without any evidence are left out.

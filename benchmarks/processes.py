@@ -43,15 +43,15 @@ def run_client(script: str, *words: object, endpoint: str, **environment: str) -
 
     It gets the keys and endpoint of the stand-in. None if both lack a package. Raises `AssertionError` if it fails.
     """
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("AWS_") and not k.lower().endswith("_proxy")}
-    kept |= KEYS | environment | {"AWS_ENDPOINT_URL_S3": endpoint, "AWS_DEFAULT_REGION": "us-east-1"}
-    kept |= {"AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull}
+    variables = {k: v for k, v in os.environ.items() if not k.startswith("AWS_") and not k.lower().endswith("_proxy")}
+    variables |= KEYS | environment | {"AWS_ENDPOINT_URL_S3": endpoint, "AWS_DEFAULT_REGION": "us-east-1"}
+    variables |= {"AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull}
     ours = {"PYTHONPATH": str(Path(__file__).parents[1])}
     for python, more in ((Path(sys.executable), ours), (peers_folder() / "bin" / "python", {})):
         if not python.exists():
             continue
         command = [str(python), script, *map(str, words)]
-        done = subprocess.run(command, env=kept | more, capture_output=True, text=True, timeout=900)
+        done = subprocess.run(command, env=variables | more, capture_output=True, text=True, timeout=900)
         if not done.returncode:
             result: dict[str, Any] = json.loads(done.stdout)
             return result

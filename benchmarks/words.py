@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import locomo
-from benchmarks.corpora import NAMES, corpus, tiles
+from benchmarks.corpora import NAMES, corpus, tile_count
 from benchmarks.options import Commands, amount, at_least_1, head_line, row_line
 from monocontext import Monocontext, publish
 from monocontext.format.codec import RAW_FRAME_BYTES
@@ -27,7 +27,7 @@ from monocontext.testing import CountingStore
 from monocontext.text.search.passages import Passage
 from monocontext.text.search.terms import STOP_WORDS
 
-BEST = 10  # the passages of a search whose recall is measured
+PASSAGES = 10  # the number of passages of a search
 BUDGET_SHARE = 0.05  # the most that a search may read, as a share of the stored bytes without filters
 _SEED = 3
 _STRETCH_CHARACTERS = 400  # the words of a query come from one stretch of this length
@@ -48,8 +48,8 @@ def main(arguments: argparse.Namespace) -> int:
     for name in NAMES:
         path = corpus(name, arguments.size)
         queries = _queries(path, name, arguments.queries)
-        times = tiles(name, arguments.size)
-        print(f"\n## {name}: {path.stat().st_size:,} bytes, {len(queries)} queries, seed {_SEED}, {times} tiles\n")
+        tiles = tile_count(name, arguments.size)
+        print(f"\n## {name}: {path.stat().st_size:,} bytes, {len(queries)} queries, seed {_SEED}, {tiles} tiles\n")
         with tempfile.TemporaryDirectory() as folder:
             _measure(path, queries, Path(folder))
     return 0
@@ -74,7 +74,7 @@ def _measure(path: Path, queries: list[str], folder: Path) -> None:
     print(row_line("CPU to build", f"{filtered_seconds - plain_seconds:.1f} s"))
     print(row_line("bytes added", f"{filtered_bytes - plain_bytes:,}"), flush=True)
     with Monocontext.open(filtered) as context:
-        best = [context.search(query, k=BEST, max_bytes=1 << 60) for query in queries]
+        best = [context.search(query, k=PASSAGES, max_bytes=1 << 60) for query in queries]
     results = [
         _search_within_share(filtered, plain_bytes, path.stat().st_size, query, passages)
         for query, passages in zip(queries, best, strict=True)
@@ -97,7 +97,7 @@ def _search_within_share(
         store = CountingStore(LocalStore(folder))
         with Monocontext.open(store) as context:
             began = time.process_time()
-            passages = context.search(query, k=BEST, max_bytes=budget_bytes)
+            passages = context.search(query, k=PASSAGES, max_bytes=budget_bytes)
             seconds = time.process_time() - began
         share = store.bytes_read / stored_bytes
         if share <= BUDGET_SHARE or budget_bytes == 0:

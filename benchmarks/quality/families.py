@@ -75,7 +75,7 @@ def _counting(number: int, count: int, dice: Random) -> Question:
     for _ in range(ROWS):
         day = f"2024-{dice.randint(1, 12):02d}-{dice.randint(1, 28):02d}"
         rows.append((day, dice.randint(100, 120), dice.choice(_LABELS)))
-    text = "".join(f"{name} || Date: {day} || User: {user} || Label: {said}\n" for day, user, said in rows)
+    text = "".join(f"{name} || Date: {day} || User: {user} || Label: {row_label}\n" for day, user, row_label in rows)
     if rule == "number":
         query = f"Of the rows that begin with '{name} ||', which user has the most? Answer with the smallest of equals."
         users = [user for _, user, _ in rows]
@@ -83,7 +83,7 @@ def _counting(number: int, count: int, dice: Random) -> Question:
         last_cell = _COUNT_USERS
     else:
         query = f"Of the rows that begin with '{name} ||', how many have the label {label}? Answer with a number."
-        answer = str(sum(said == label for *_, said in rows))
+        answer = str(sum(row_label == label for *_, row_label in rows))
         last_cell = f"FINAL(sum('Label: {label}' in row for row in rows))"
     cells = f"import re\nrows = re.findall(r'{name} \\|\\| .*', context)\nprint(len(rows), rows[:2])", last_cell
     evidence = Planted(text, (number + 0.4) / count)

@@ -130,10 +130,10 @@ class Gate:
 
 def judge(rows: Iterable[Row]) -> list[Gate]:
     """The gates for the rows of the policy PREFETCH, whose stalls are compared with those of the policy `off`."""
-    by_name = {(row.program, row.policy): row for row in rows}
+    rows_by_key = {(row.program, row.policy): row for row in rows}
     gates: list[Gate] = []
     for program in PROGRAMS:
-        row, off = by_name.get((program.name, PREFETCH)), by_name.get((program.name, "off"))
+        row, off = rows_by_key.get((program.name, PREFETCH)), rows_by_key.get((program.name, "off"))
         if row and off:
             ratio = row.stall_seconds / max(off.stall_seconds, _LEAST_STALL_SECONDS)
             gates.append(Gate(f"stall of {program.name} against no reading ahead", ratio, program.most_stall))

@@ -36,7 +36,7 @@ def test_a_larger_text_is_tiles_under_headers_of_their_own() -> None:
     assert 2_499_900 < len(text) <= 2_500_000
     assert text.endswith(b"\n")
     assert [text.count(b"==== tile %08d of this text\n" % number) for number in (1, 2, 3, 4)] == [1, 1, 1, 0]
-    assert corpora.tiles("fake", 2_500_000) == 3
+    assert corpora.tile_count("fake", 2_500_000) == 3
 
 
 def test_a_package_that_changed_is_refused(own_folder: Path) -> None:

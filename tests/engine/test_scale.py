@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.growth import FRAME, LINE, NEEDLE, simulated, text_of
+from benchmarks.growth import FRAME, LINE, NEEDLE, huge_text, simulated_workers
 from monocontext import Monocontext
 from monocontext.format.manifest import ROOT_KEY
 from monocontext.testing import CountingStore
@@ -24,7 +24,7 @@ def test_100_terabytes_open_with_one_request() -> None:
     frames = 10**14 // len(FRAME)
     store = CountingStore(virtual_context(frames, FRAME))
     assert store.store.head(ROOT_KEY).size_bytes <= 16_000
-    context = Monocontext.open(store, workers=simulated())
+    context = Monocontext.open(store, workers=simulated_workers())
     assert store.gets == 1
     assert len(context) == frames * len(FRAME)
     store.reset()
@@ -32,7 +32,7 @@ def test_100_terabytes_open_with_one_request() -> None:
     assert context[at : at + 50] == LINE[:50]
     assert kinds(store) == [DIRECTORY, PAGE, "seg"]
     assert store.bytes_read < 500_000
-    context = Monocontext.open(store, workers=simulated())
+    context = Monocontext.open(store, workers=simulated_workers())
     store.reset()
     assert context.lines[frames * 1000] == LINE
     assert kinds(store) == [DIRECTORY, PAGE, "seg"]
@@ -41,13 +41,13 @@ def test_100_terabytes_open_with_one_request() -> None:
 @pytest.fixture(scope="module")
 def text() -> tuple[CountingStore, list[int]]:
     """3 TB with filters, and three needles."""
-    made, places = text_of(3)
+    made, places = huge_text(3)
     return CountingStore(made), places
 
 
 def test_a_find_asks_each_filter_once(text: tuple[CountingStore, list[int]]) -> None:
     store, [first, *_] = text
-    context = Monocontext.open(store, workers=simulated())
+    context = Monocontext.open(store, workers=simulated_workers())
     store.reset()
     assert context.find(NEEDLE) // len(FRAME) == first
     filters = -(-(3 * 10**12 // len(FRAME)) // (1 << 16))

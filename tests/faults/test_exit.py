@@ -66,5 +66,5 @@ def test_a_text_that_is_read_when_all_threads_have_ended_is_an_error(tmp_path: P
     publish("some words\n" * 200_000, tmp_path / "ctx")
     code = AT_THE_END.format(url=str(tmp_path / "ctx"))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    said = "the interpreter is ending, so no thread can read: end all reads before that\n"
+    said = "the interpreter is ending, so no thread can read: finish all reads before it does\n"
     assert (done.returncode, done.stderr) == (0, said)

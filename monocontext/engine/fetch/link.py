@@ -1,7 +1,7 @@
 """Measure the link from a reader to its store, and send fewer requests at once when the store refuses some.
 
-The fetcher notes each answer, with the times at which its request was sent and its answer arrived. Nothing here sends a
-request or reads a clock. The fetcher holds the lock.
+The fetcher reports each answer, with the times at which the request was sent and the answer arrived. Nothing here sends
+a request or reads a clock. The fetcher holds the lock.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Link:
 
 @dataclass(slots=True, eq=False)
 class ConcurrencyLimit:
-    """Limits the requests of one fetcher that run at once, by the answers of the store.
+    """Limits how many requests of one fetcher run at once, according to the answers of the store.
 
     As in TCP, a wave of refusals (503 SlowDown) halves it once, and answers raise it slowly to its maximum (AIMD: Chiu
     and Jain, 1989).

@@ -81,13 +81,13 @@ class Threads:
     """A pool of threads, started on demand.
 
     A job stays in the queue until the thread that runs it counts as running, and a thread ends only while the queue is
-    empty, both under the lock. So no job is left without a thread, or behind a longer one while another may start.
+    empty, both under the lock. So each job gets a thread, and none waits for a longer job while a thread may start.
     """
 
     def __init__(self, max_threads: int) -> None:
         self._max_threads = max_threads
         self._jobs: deque[Callable[[], None]] = deque()
-        self._wake_ups: SimpleQueue[None] = SimpleQueue()  # one for each job, for which idle threads wait
+        self._wake_ups: SimpleQueue[None] = SimpleQueue()  # one item for each job; idle threads wait for the next one
         self._alive: set[int] = set()  # the threads that have begun and not ended
         self._running = 0  # the number of threads that run a job
         self._starting: deque[float] = deque()  # for each thread that has not begun yet, when it was started
@@ -96,7 +96,7 @@ class Threads:
         """Run a job in a thread of the pool; if the system refuses to start its first thread, in the calling thread.
         Raises `ContextClosed` while the interpreter ends, when the `__del__` of a remaining object may call this."""
         if sys.is_finalizing():
-            raise ContextClosed("the interpreter is ending, so no thread can read: end all reads before that")
+            raise ContextClosed("the interpreter is ending, so no thread can read: finish all reads before it does")
         now = time.monotonic()
         with LOCK:
             self._jobs.append(job)

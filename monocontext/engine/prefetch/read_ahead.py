@@ -109,7 +109,7 @@ class ReadAhead:
         self._cache.unmark_expected()
 
     def expect(self, plans: Iterable[Plan]) -> None:
-        """Prefetch the reads that code announces."""
+        """Add plans for reads that code announces or that will likely follow, and begin to fetch."""
         if not self.is_off:
             self.plans = [*self.plans, *plans][-MOST_PLANS:]
             self.walk()
