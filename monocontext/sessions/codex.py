@@ -72,26 +72,26 @@ class _CodexTurns(TurnMaker):
 
     def _turns(self, record: Record) -> list[Turn]:
         self._record_number += 1
-        kind, payload = record.get("type"), record.get("payload")
+        record_type, payload = record.get("type"), record.get("payload")
         item = payload if isinstance(payload, dict) else record  # early versions had no envelope
-        if kind == "session_meta" or (kind is None and "id" in record):
+        if record_type == "session_meta" or (record_type is None and "id" in record):
             self._note_session(item)
             return []
         now, forked_at = seconds_of(self._time), self._forked_at
         is_later = now is not None and forked_at is not None and now > forked_at + _REPLAY_SECONDS
         self._is_replay = self._is_replay and not is_later and item.get("thread_id") != self._thread
-        if kind == "turn_context" and not self._is_replay:
+        if record_type == "turn_context" and not self._is_replay:
             self.cwd = string_in(item, "cwd") or self.cwd
-        elif kind == "compacted":
+        elif record_type == "compacted":
             return self._add_turn("system", "summary", text_of(item.get("message")) or "[compacted]")
-        elif kind == "event_msg":
+        elif record_type == "event_msg":
             return self._event_turns(item)
-        elif kind == "inter_agent_communication":
+        elif record_type == "inter_agent_communication":
             return self._agent_turns(item, "event")
-        elif kind == "response_item" or item is record:
+        elif record_type == "response_item" or item is record:
             return self._item_turns(item)
-        elif kind != "turn_context" and str(kind) not in LEFT_OUT:
-            self._note_unknown(kind)
+        elif record_type != "turn_context" and str(record_type) not in LEFT_OUT:
+            self._note_unknown(record_type)
         return []
 
     def _note_session(self, item: Record) -> None:
@@ -112,19 +112,19 @@ class _CodexTurns(TurnMaker):
         self._is_described, self._is_replay = True, False
 
     def _event_turns(self, item: Record) -> list[Turn]:
-        kind, text = str(item.get("type")), text_of(item.get("message"))
-        if kind in _MESSAGES:
-            return self._message_turns(_MESSAGES[kind], text, "event")
-        if kind == "error":
+        event_type, text = str(item.get("type")), text_of(item.get("message"))
+        if event_type in _MESSAGES:
+            return self._message_turns(_MESSAGES[event_type], text, "event")
+        if event_type == "error":
             return self._add_turn("system", "text", f"[error] {text}")
-        if kind == "turn_aborted":
+        if event_type == "turn_aborted":
             return self._once("system", "[interrupted]", "event")
-        if kind == "thread_name_updated" and not self._is_replay:
+        if event_type == "thread_name_updated" and not self._is_replay:
             self._note_title(string_in(item, "thread_name"))
-        if kind == "item_completed":
+        if event_type == "item_completed":
             return self._completed_turns(object_in(item, "item"))
         prompts = item.get("num_turns")
-        if kind == "thread_rolled_back" and isinstance(prompts, int) and prompts >= 1:
+        if event_type == "thread_rolled_back" and isinstance(prompts, int) and prompts >= 1:
             abandoned = self._turns_before_prompts[-prompts:]
             del self._turns_before_prompts[-prompts:]
             marks = (f"back_to={abandoned[0]}",) if abandoned else ()
@@ -133,14 +133,14 @@ class _CodexTurns(TurnMaker):
 
     def _completed_turns(self, item: Record) -> list[Turn]:
         """The turns of an item as the screen showed it. Most files also have the item as the model saw it."""
-        kind, call = str(item.get("type")), str(item.get("id"))
-        if kind in _MESSAGES:
+        item_type, item_id = str(item.get("type")), str(item.get("id"))
+        if item_type in _MESSAGES:
             text = text_of(item.get("content") or item.get("text"))
-            return self._message_turns(_MESSAGES[kind], text, "completed")
-        if kind not in _COMPLETED or call in self._tools:
+            return self._message_turns(_MESSAGES[item_type], text, "completed")
+        if item_type not in _COMPLETED or item_id in self._tools:
             return []
-        self._shown.add(call)
-        tool = self._tools[call] = str(item.get("tool") or _COMPLETED[kind])
+        self._shown.add(item_id)
+        tool = self._tools[item_id] = str(item.get("tool") or _COMPLETED[item_type])
         arguments = _first(item, "command", "arguments", "query", "changes")
         reported = _output_text(_first(item, "aggregated_output", "result", "error", "stdout"))
         return self._tool_turns(tool, arguments, reported)
@@ -150,27 +150,27 @@ class _CodexTurns(TurnMaker):
         return turns + self._add_turn("tool", "tool_result", reported, tool=tool)
 
     def _item_turns(self, item: Record) -> list[Turn]:
-        kind = str(item.get("type") or item.get("record_type"))
-        call, own = str(item.get("call_id")), str(item.get("id"))
-        if kind == "message":
+        item_type = str(item.get("type") or item.get("record_type"))
+        call, item_id = str(item.get("call_id")), str(item.get("id"))
+        if item_type == "message":
             role = str(item.get("role", "assistant"))
             return self._message_turns(role, text_of(item.get("content")), "item")
-        if kind == "agent_message":
+        if item_type == "agent_message":
             return self._agent_turns(item, "item")
-        if self._shown & {call, own}:
+        if self._shown & {call, item_id}:
             return []
-        if kind in _CALLS:
-            tool = self._tools[own] = self._tools[call] = str(item.get("name") or kind.removesuffix("_call"))
-            is_picture = kind == "image_generation_call" and item.get("result")
-            return self._tool_turns(tool, item.get(_CALLS[kind]) or "", "[image]" if is_picture else "")
-        if kind in _RESULTS:
-            is_search = kind == "tool_search_output"
+        if item_type in _CALLS:
+            tool = self._tools[item_id] = self._tools[call] = str(item.get("name") or item_type.removesuffix("_call"))
+            is_picture = item_type == "image_generation_call" and item.get("result")
+            return self._tool_turns(tool, item.get(_CALLS[item_type]) or "", "[image]" if is_picture else "")
+        if item_type in _RESULTS:
+            is_search = item_type == "tool_search_output"
             text = _tools_found(item.get("tools")) if is_search else _output_text(item.get("output"))
             return self._add_turn("tool", "tool_result", text, tool=self._tools.get(call, ""))
-        if kind in ("compaction", "context_compaction"):
+        if item_type in ("compaction", "context_compaction"):
             return self._add_turn("system", "summary", "[conversation compacted]")
-        if kind not in LEFT_OUT:
-            self._note_unknown(kind)
+        if item_type not in LEFT_OUT:
+            self._note_unknown(item_type)
         return []
 
     def _message_turns(self, role: str, text: str, form: str) -> list[Turn]:

@@ -21,7 +21,7 @@ _KEY_CUT = re.compile(r"[ \t\"'`\\n+>|]{0,10}(?P<body>[A-Za-z0-9+/]{40,20000}={0
 _KEY_HEADER = re.compile(r"""(?x)  # a line before the base64: `Proc-Type: 4,ENCRYPTED`, in a listing too, or a blank one
     [ \t+>\#*|-]* (?:\d{1,6}\W{1,6})?
     (?:(?:Proc-Type|DEK-Info|Comment|Version|Hash|Charset):[ ]?[^\n]{0,100})? [ \t\r"'$,\\n+]*""")
-_KEY_RUN = re.compile(r"[A-Za-z0-9+/=]{40,20000}")
+_KEY_RUN = re.compile(r"[A-Za-z0-9+/=]{40,20000}")  # the first line of a key, or all of it on one line
 _LEAST_BASE64 = 40  # characters of base64 in a key
 _LEAST_LINE = 16  # characters of base64 in a line of a key, but for its last one
 # How the base64 of keys begins, in DER and as OpenSSH writes it, if the line `-----BEGIN ...` before it is missing.
@@ -63,34 +63,34 @@ def find_bare_key(text: str, offset: int, _stop: int) -> list[Secret]:
 
 
 def _find_body_end(text: str, start: int) -> int | None:
-    """The end of the base64 of a key that begins at `start`, after the first line; None if there is no base64."""
-    length, stop, line_start = 0, start, start
+    """The end of a key's base64 on the lines from `start` on; None if it has too few characters for a key."""
+    characters, stop, line_start = 0, start, start
     while line_start <= len(text) and line_start - start < _KEY_CHARACTERS:
         line_end = text.find("\n", line_start)
         line_end = len(text) if line_end < 0 else line_end
         line = _KEY_LINE.fullmatch(text, line_start, line_end)
         body = line["body"] if line else ""
-        # A short last line has no length to tell it from a word; words rarely have a digit and a capital letter.
+        # A last line may be as short as a word, but words rarely have a digit and a capital letter.
         is_last_line = body.endswith("=") or (any(map(str.isdigit, body)) and any(map(str.isupper, body)))
-        if line and (len(body) >= _LEAST_LINE or (length and is_last_line)):
-            length, stop = length + len(body), line.end("body")
+        if line and (len(body) >= _LEAST_LINE or (characters and is_last_line)):
+            characters, stop = characters + len(body), line.end("body")
         elif not _KEY_HEADER.fullmatch(text, line_start, line_end):
             if cut := _KEY_CUT.match(text, line_start, line_end):
-                length, stop = length + len(cut["body"]), cut.end("body")
+                characters, stop = characters + len(cut["body"]), cut.end("body")
             break
         line_start = line_end + 1
-    return stop if length >= _LEAST_BASE64 else None
+    return stop if characters >= _LEAST_BASE64 else None
 
 
 def _find_body_start(text: str, stop: int, least: int) -> int | None:
-    """The start, at or after `least`, of the base64 of a key before the last line at `stop`; None if there is none."""
-    length, start, line_end = 0, stop, text.rfind("\n", least, stop)
+    """The start of a key's base64 on the lines from `least` to `stop`; None if it has too few characters for a key."""
+    characters, start, line_end = 0, stop, text.rfind("\n", least, stop)
     while line_end > least and stop - line_end < _KEY_CHARACTERS:
         line_start = max(text.rfind("\n", least, line_end) + 1, least)
         line = _KEY_LINE.fullmatch(text, line_start, line_end)
-        if not line or (length and len(line["body"]) < _LEAST_LINE):
+        if not line or (characters and len(line["body"]) < _LEAST_LINE):
             break
-        length += len(line["body"])
+        characters += len(line["body"])
         start = line.start("body")
         line_end = line_start - 1
-    return start if length >= _LEAST_BASE64 else None
+    return start if characters >= _LEAST_BASE64 else None
