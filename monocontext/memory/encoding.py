@@ -69,17 +69,17 @@ def encode_entry(
     key: str, value: str, ttl_seconds: float | None = None, metadata: Mapping[str, str] | None = None
 ) -> tuple[EntryHeader, bytes]:
     """The header and all bytes of a new object. Raises `InvalidEntry` for a value that cannot be stored."""
-    body = _encode_utf8(value)
-    frames = raw_frames(body)
-    extra = check_metadata(metadata)
-    # Frames are not compressed: `stored_bytes` equals `bytes`, so it is left out.
-    row = {"key": key, "ttl": ttl_seconds, "token": secrets.token_hex(16), "frames": [[*r[1:]] for r in frames]}
-    line = json.dumps({**row, "metadata": extra} if extra else row, separators=(",", ":")).encode() + b"\n"
+    encoded = _encode_utf8(value)
+    frames = raw_frames(encoded)
+    pairs = check_metadata(metadata)
+    rows = [list(frame[1:]) for frame in frames]  # without `stored_bytes`: frames are not compressed, so it is `bytes`
+    fields = {"key": key, "ttl": ttl_seconds, "token": secrets.token_hex(16), "frames": rows}
+    line = json.dumps({**fields, "metadata": pairs} if pairs else fields, separators=(",", ":")).encode() + b"\n"
     header_bytes = _FIRST_BYTES + len(line)
     if header_bytes > 99_999_999:
-        raise InvalidEntry(f"a value of {len(body):,} bytes is too large for one entry: publish it as a context")
-    header = EntryHeader(key, ttl_seconds, frames, header_bytes, extra)
-    return header, b"".join((_MAGIC, b"%08d\n" % header_bytes, line, body))
+        raise InvalidEntry(f"a value of {len(encoded):,} bytes is too large for one entry: publish it as a context")
+    header = EntryHeader(key, ttl_seconds, frames, header_bytes, pairs)
+    return header, b"".join((_MAGIC, b"%08d\n" % header_bytes, line, encoded))
 
 
 def decode_header(data: bytes, name: str, object_bytes: int) -> EntryHeader | int:
@@ -96,12 +96,12 @@ def decode_header(data: bytes, name: str, object_bytes: int) -> EntryHeader | in
             raise ValueError(f"{header_bytes:,} bytes, at most {most:,} in an object of {object_bytes:,}")
         if len(data) < header_bytes:
             return header_bytes
-        row = json.loads(data[_FIRST_BYTES:header_bytes])
-        frames = tuple(FrameRecord(item[0], *map(int, item)) for item in row["frames"])
-        ttl = row["ttl"]
-        if not isinstance(row["key"], str) or not (ttl is None or ttl == check_ttl(ttl)):
-            raise ValueError(f"invalid key or TTL: {row['key']!r}, {ttl!r}")
-        return EntryHeader(row["key"], ttl, frames, header_bytes, row.get("metadata") or {})
+        fields = json.loads(data[_FIRST_BYTES:header_bytes])
+        frames = tuple(FrameRecord(*map(int, [row[0], *row])) for row in fields["frames"])  # `stored_bytes` is `bytes`
+        key, ttl = fields["key"], fields["ttl"]
+        if not isinstance(key, str) or ttl != check_ttl(ttl):
+            raise ValueError(f"invalid key or TTL: {key!r}, {ttl!r}")
+        return EntryHeader(key, ttl, frames, header_bytes, check_metadata(fields.get("metadata")))
     except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
         raise DamagedData(f"{name}: the header of the entry is damaged: {error}") from None
 
