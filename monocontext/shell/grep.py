@@ -108,11 +108,10 @@ class _Search:
         """Yield the rows to print, without line ends."""
         query = self._query
         has_names = query.has("with-filename") or (self._may_be_several and not query.has("no-filename"))
-        only_matching = query.has("only-matching")
         style = Style(
-            query.pattern, has_names=has_names, has_numbers=query.has("line-number"), only_matching=only_matching,
-            before=query.before, after=query.after, has_groups=query.has_groups,
-            hides_context=only_matching and not query.is_rg,
+            query.pattern, has_names=has_names, has_numbers=query.has("line-number"),
+            only_matching=query.has("only-matching"), before=query.before, after=query.after,
+            has_groups=query.has_groups, hides_context=query.has("only-matching") and not query.is_rg,
         )  # fmt: skip
         selected = (line for target in self._targets for line in self._select(target))
         if query.has("quiet"):

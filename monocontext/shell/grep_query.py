@@ -69,8 +69,9 @@ class GrepQuery:
         types = [f"*.{{{_TYPES.get(item, item)}}}" for item in self._values("type")]
         self._globs = Globs(self._values("glob") + types)
         self.most_lines = self._number("max-count")  # the most lines of a file; None for all
-        has_no_lines = self.has("only-matching") and self.has("count", "invert-match") and not self.is_rg
-        if self.has("files") or has_no_lines or self.most_lines == 0:
+        names_only = self.is_rg or self.has("files-with-matches", "quiet")
+        prints_no_match = self.has("only-matching") and self.has("count", "invert-match") and not names_only
+        if self.has("files") or prints_no_match or self.most_lines == 0:
             raise LeftToShell
         try:
             self.pattern = self._compile()
@@ -102,7 +103,8 @@ class GrepQuery:
             whole = f"^(?:{whole})$"
         elif self.has("word-regexp"):
             whole = rf"(?<!\w)(?:{whole})(?!\w)"
-        ignores_case = self.has("ignore-case") or (self.has("smart-case") and not any(map(str.isupper, whole)))
+        has_capital = any(map(str.isupper, re.sub(r"\\.", "", whole)))  # not `\W`
+        ignores_case = self.has("ignore-case") or (self.has("smart-case") and not has_capital)
         return compile_query(re.compile(whole, re.IGNORECASE if ignores_case else 0))
 
     def selects(self, path: str) -> bool:

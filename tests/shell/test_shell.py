@@ -60,7 +60,7 @@ def test_a_long_word_takes_no_time(bash: Bash) -> None:
 def test_of_options_that_undo_each_other_the_last_one_counts(bash: Bash) -> None:
     assert bash("rg -n -N needle data/no_newline.txt; rg -N -n needle data/no_newline.txt") == "a needle\n2:a needle"
     assert bash("rg -i -s NEEDLE data/no_newline.txt; rg -s -i NEEDLE data/no_newline.txt") == "a needle"
-    assert bash("rg -I -H needle data/no_newline.txt") == "data/no_newline.txt:a needle"
+    assert bash(r"rg -I -H needle data/no_n*; rg -lS 'class\Wglobs'") == "data/no_newline.txt:a needle\nsrc/globs.py"
 
 
 def test_several_texts_are_folders(tmp_path: Path) -> None:
