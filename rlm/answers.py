@@ -1,4 +1,4 @@
-"""Find the answer that a reply gives in words: in any turn, in the last, which demands one, or at a limit."""
+"""Find the answer that a reply gives in words: in any turn, in the last, which must answer, or at a limit."""
 
 from __future__ import annotations
 

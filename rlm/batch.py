@@ -68,7 +68,7 @@ def run_batch(
     at_once: int = 8, answer_elsewhere: Answerer | None = None,
 ) -> tuple[list[Result], dict[str, float]]:  # fmt: skip
     """Answer each question and append its result to `out`. Questions that have an answer there are skipped; those that
-    failed continue where they ended; those that a limit of the whole batch ended begin anew.
+    failed continue where they ended; those that a limit of the whole batch ended start over.
 
     - `questions`: by id, as `read_questions` returns them
     - `out`: a file of JSON lines; the folder `OUT.runs` beside it has the trajectories of failed questions

@@ -32,7 +32,7 @@ def batch(
     """Answer many questions about CONTEXT. Limits of calls, tokens and dollars apply to all questions together.
 
     The same command resumes an interrupted batch. It also continues failed questions, without paying for a call twice,
-    and begins anew those that ended at such a limit.
+    and starts over those that ended at such a limit.
     """
     print_remark(describe_rights(limits["runner"]))
     entries = read_questions(Path(questions))

@@ -94,7 +94,7 @@ def _check_named_locations(pairs: list[tuple[str, str]]) -> None:
 
 
 def _check_shape(context: str, shape: str, *, is_text: bool) -> None:
-    """Raise UsageError for a shape that CONTEXT cannot have. `is_text`: it is a text file or stdin."""
+    """Raise UsageError for a shape that CONTEXT cannot have. `is_text`: whether CONTEXT is a text file or stdin."""
     if shape not in ("text", "list", "dict"):
         raise UsageError(f"--shape must be text, list or dict, not {shape!r}")
     if shape != "text" and context == LOCAL_SESSIONS:

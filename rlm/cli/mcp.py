@@ -52,7 +52,7 @@ def make_ask_tools(served: Served, options: Mapping[str, Any], folder: Path | No
     async def ask(query: str, context: str = "", max_dollars: float | None = None) -> ToolReply[Answer]:
         """Let a recursive language model answer a question about a text of any size; takes a while and costs tokens.
 
-        It reads and searches the text by code of its own, and asks another model about parts of it. The sources of the
+        It reads and searches the text with its own code, and asks another model about parts of it. The sources of the
         answer follow it.
 
         query: the question, complete in itself. context: the name of the text, one of context_list; may be left out

@@ -109,7 +109,7 @@ Limits = Annotated[dict[str, Any], OptionGroup(limits)]
 
 
 def run_options(flags: dict[str, Any], limits: dict[str, Any]) -> dict[str, Any]:
-    """The keywords of `RLM` for a run. Without a limit of cost, 1 dollar is set if a price is known."""
+    """The keywords of `RLM` for a run. If a price is known, the limit of cost is 1 dollar unless `limits` has one."""
     chosen = choose_models(flags)
     budget: Budget = limits["budget"]
     names = chosen["lm"].model, chosen["sub_model"] or chosen["sub_lm"].model
@@ -174,7 +174,7 @@ def _parse_headers(items: list[str] | None) -> dict[str, str] | None:
 
 
 def describe_rights(runner: str) -> str:
-    """A line on the rights of the model's code. Raises RunnerUnavailable if this machine cannot have `runner`."""
+    """A line on the rights of the model's code. Raises RunnerUnavailable if it cannot work on this machine."""
     check_runner(runner)
     return _RIGHTS if runner == "local" else _CONFINED.format(runner)
 

@@ -136,7 +136,7 @@ def _print_answer(completion: Completion, *, as_json: bool, cite: bool) -> None:
 
 @contextmanager
 def _naming_resume_command(path: Path | None, stored: Mapping[str, Any], shape: str) -> Iterator[None]:
-    """Add the command that resumes the run, if it was recorded, to the message of an error or interrupt inside."""
+    """Add the command that resumes the run, if it was recorded, to the message of an error or interrupt within."""
     try:
         yield
     except (LLMError, KeyboardInterrupt) as exc:

@@ -33,7 +33,7 @@ def interpreter(
 
 
 class LazyInput(dspy.SandboxSerializable):  # type: ignore[misc]
-    """A lazy text as an input, by DSPy's protocol `SandboxSerializable`. The sandbox already has it under its name."""
+    """A lazy text as an input (DSPy's protocol `SandboxSerializable`). The sandbox already has it under its name."""
 
     def __init__(self, name: str, text: object) -> None:
         self.name, self.text = name, text
@@ -68,13 +68,13 @@ class InterpreterFactory:
 
 
 class DspyInterpreter(Interpreter):
-    """The interpreter of one run, by DSPy's protocol `CodeInterpreter`."""
+    """The interpreter of one run, which follows DSPy's protocol `CodeInterpreter`."""
 
     output_fields: Sequence[dict[str, Any]] = ()  # the fields of the program's output, in the order of `SUBMIT`
     _caller_context: contextvars.Context  # of the caller of `execute`, with its `dspy.context`: tools run in it
 
     def execute(self, code: str, variables: Mapping[str, Any] | None = None) -> Any:
-        """Run code. Returns what it printed, or a `FinalOutput`. Raises `CodeExecutionError`."""
+        """Run code. Returns a `FinalOutput` if it submits, else its output. Raises `CodeExecutionError` if it fails."""
         self._caller_context = contextvars.copy_context()
         out, err = self._run_code(code, variables)
         if self._submitted is not None:
@@ -94,7 +94,7 @@ class DspyInterpreter(Interpreter):
 
 
 def _call_tool(tool: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
-    """The result of a tool, awaited if need be. Arguments go by keyword, as in DSPy, if all parameters allow it."""
+    """The result of a tool, awaited if need be. Arguments are passed by keyword, as in DSPy, if possible."""
     bound = inspect.signature(tool).bind(*arguments, **options)
     kinds = {name: bound.signature.parameters[name].kind for name in bound.arguments}
     if _POSITIONAL.isdisjoint(kinds.values()):

@@ -54,7 +54,7 @@ _interpreter_session.%s()
 
 @dataclass
 class FinalOutput:
-    """The submitted result: a dict, `.output`, whose items are also attributes."""
+    """What code submitted: the dict `output`, whose items are also attributes."""
 
     output: dict[str, Any]
 
@@ -169,7 +169,7 @@ class Interpreter:
     def upload_to_volume(
         self, local_dirs: Mapping[str, str] | None = None, local_files: Mapping[str, str] | None = None
     ) -> list[str]:
-        """Copy folders and files of this machine to the volume: local path -> path there. Returns the paths of files
+        """Copy folders and files of this machine to the volume (local path -> path). Returns the paths of files
         that were new or different. Links that lead out of their folder are left out, and a warning names them. Raises
         `OSError`, and `ValueError` without a volume."""
         if self.volume is None:

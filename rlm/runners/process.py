@@ -30,7 +30,7 @@ class ProcessRunner(RemoteRunner):
         self, context: object, subcalls: SubCalls, *, limits: Limits | None = None,
         mechanisms: Sequence[Mechanism] = MECHANISMS, scratch: str | None = None, **shared: Unpack[SharedOptions],
     ) -> None:  # fmt: skip
-        """`mechanisms`: tried in this order. `scratch`: a folder that cells may write to; rules out `landlock`."""
+        """`mechanisms` are tried in order. `scratch`: a folder that cells may write to; rules out `landlock`."""
         self._limits = limits or Limits()
         self._mechanisms = tuple(mechanisms)
         self._scratch = scratch
@@ -82,7 +82,7 @@ class Process(PipedProcess):
 
 
 def _start_worker(mechanism: Mechanism, view: FolderView, limits: Limits) -> tuple[Process, Mapping[str, Any]]:
-    """A worker that `mechanism` confines. Raises RunnerUnavailable; the message is only the reason."""
+    """Start a worker that `mechanism` confines. Returns it and its first message. Raises RunnerUnavailable."""
     if mechanism not in MECHANISMS:
         raise RunnerUnavailable(f"no such mechanism; choose from {', '.join(MECHANISMS)}")
     program = bubblewrap.find() if mechanism == "bubblewrap" else ""

@@ -201,7 +201,7 @@ class RemoteRunner(ABC):
         return worker.end(hung_up=hung_up) if worker else "ended"
 
     def _report_loss(self, error: str, why: str) -> CellResult:
-        """The result of a cell whose worker is lost, with the names of its variables. `error`: a name for the model."""
+        """The result of a cell whose worker is lost, with the names of its variables. `error`: what the model sees."""
         log(INFO, "%s; a new worker takes its place, without the variables", error)  # and nothing of the cell
         names = ", ".join(name for name in self._variables if name != "context")
         lost = f"The variables are lost: {shorten(names, 1_000)}." if names else "There were no variables to lose."
@@ -214,7 +214,7 @@ class RemoteRunner(ABC):
         self._worker.channel.send(head, seconds=SEND_SECONDS)
 
     def _await_reply(self, seconds_left: Callable[[], float]) -> Message | None:
-        """Answer the worker's requests until the result of the last cell comes; None if the time is up before."""
+        """Answer the worker's requests until the result of the last cell comes; None if the time is up first."""
         assert self._worker is not None
         channel = self._worker.channel
         while (seconds := seconds_left()) > 0:

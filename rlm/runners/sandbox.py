@@ -49,7 +49,7 @@ class SandboxRunner(RemoteRunner):
         self, context: object, subcalls: SubCalls, *, make: Callable[[], Sandbox], python: str = "python3",
         limits: Limits | None = None, scratch: str | None = None, **shared: Unpack[SharedOptions],
     ) -> None:  # fmt: skip
-        """`make`: creates a sandbox; called again after each that is lost. `python`: the interpreter inside.
+        """`make`: creates a sandbox, again whenever one is lost. `python`: the interpreter inside.
         `scratch`: a folder that cells may write to. Raises RunnerUnavailable, with the sandbox's error or output."""
         self._make = make
         words = [*shlex.split(python), "-I", "-m", "rlm.runners.relay", make_container_plan(limits or Limits())]

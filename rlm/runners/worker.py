@@ -26,7 +26,7 @@ _POLL_SECONDS = 0.2  # the interval at which a running cell checks whether the h
 
 
 def prepare() -> None:
-    """Import two modules while files can still be read, and set their defaults to what works when confined."""
+    """Import modules while their files can be read, and set the defaults /tmp and `poll`, which a sandbox allows."""
     import selectors
     import tempfile
 
@@ -151,7 +151,7 @@ class MainThread:
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
     def _on_timer(self, number: int, frame: FrameType | None) -> None:
-        """Interrupt the cell if its time is up or the host asks for it; else, or while shielded, set the timer."""
+        """Interrupt the cell if its time is up or the host asks for it; else, or while shielded, try again later."""
         if not self._is_running:
             return
         if self.link.is_shielded:

@@ -181,7 +181,7 @@ def _rules(column: int, pid: int, has_view: bool) -> Iterator[Instruction]:
 
 
 def _fail_with(number: int, error: int) -> list[Instruction]:
-    """Instructions by which one system call fails with an error number, or for 0 succeeds and does nothing."""
+    """Instructions that make one system call fail with an error number, or for 0 succeed and do nothing."""
     return [(_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO | error)]
 
 
