@@ -24,9 +24,9 @@ from monocontext.format.manifest import Manifest
 from monocontext.records import dataclass, replace
 
 MOST_NAMED_BYTES = 44 << 10
-"""The most that entries may take in a root without directories: some 160 pages with their filters, 160 GB of text."""
+"""The most bytes of entries in a root without directories: some 160 pages with their filters, 160 GB of text."""
 _MOST_ROOT_BYTES = 64 << 10
-"""The most that a root with directories may take: the entries, the two ends of the text (up to 16 KB), small fields."""
+"""The most bytes of a root with directories: the entries, the two ends of the text (up to 16 KB), small fields."""
 DIRECTORY_PAGES = 2048
 """The most entries in a directory of pages: 80 KB, like a page. One directory names 2 TB of text."""
 DIRECTORY_FILTERS = 64

@@ -24,7 +24,7 @@ from monocontext.records import NamedTuple, dataclass
 
 DOCUMENTS_PER_PAGE = 4096
 HEAP_BYTES = 4 << 20
-"""About the most that the names and metadata of a page take: a page with long ones has fewer documents."""
+"""The most bytes of names and metadata in a page, about: a page with long ones has fewer documents."""
 MOST_NAME_BYTES = 4096
 MOST_METADATA_BYTES = 64 << 10
 INLINE_BYTES = 32 << 10
@@ -65,7 +65,7 @@ class Document:
     """The number of newlines in the text before it."""
     newlines: int
     bytes: int
-    """Its length in UTF-8."""
+    """Its length in bytes of UTF-8."""
 
     def __len__(self) -> int:
         return self.stop - self.start

@@ -33,7 +33,7 @@ HAS_SIGMA = 16  # the frame has U+03A3, the one character whose `lower()` depend
 ENDS_LINE = 32  # the frame ends in `\n`; not set in contexts of versions without filters
 
 WHOLE_TEXT_FLAGS = ASCII | LOWER_KEEPS_LENGTH
-"""The flags that a whole text has if all its frames do, wherever it is cut."""
+"""The flags that a text has if all its frames have them, wherever it is cut."""
 
 Columns = tuple[tuple[str, str], ...]  # the name of each column of a table, and its type code in `array`
 _MAGIC = b"MCPAGE\x00\x01"

@@ -94,7 +94,7 @@ class Manifest:
     frame_bytes: int = 256 << 10
     """The size of a frame that the last writer aimed for, in bytes of text."""
     codec: str = "zstd"
-    """The codec of the last writer."""
+    """The codec of the frames of the last writer: one of `refs.CODECS`."""
     last_page: bytes | None = None
     """A copy of the last page if it has at most `INLINE_PAGE_BYTES`; it saves most texts a round trip."""
     text: str = ""
@@ -110,13 +110,13 @@ class Manifest:
     filters: tuple[refs.FilterRef, ...] = ()
     """The search filters, in the order in which they were made."""
     filter_directories: tuple[refs.FilterDirectory, ...] = ()
-    """Directories of further filters of a large text, in its order."""
+    """Directories that name further filters of a large text, in the order of the text."""
     has_earlier_filters: bool = field(default=False, compare=False)
     """Whether the root names filters of an earlier version, which are read as absent."""
     documents: refs.DocumentsRef | None = None
     history: History = field(default_factory=History)
     extra: dict[str, Any] = field(default_factory=dict, compare=False)
-    """Unknown fields of the JSON object."""
+    """The fields of the JSON object that this version does not know."""
 
     @property
     def frames(self) -> int:

@@ -195,7 +195,7 @@ class DocumentPageRef:
     newlines: int
     """The number of newlines before that end."""
     bytes: int
-    """The sum of the lengths of the documents, in UTF-8."""
+    """The length of all documents up to the last one, in bytes of UTF-8."""
 
 
 NO_DOCUMENTS = DocumentPageRef("", 0, 0, 0, 0, 0, 0, 0, 0)  # the counts before the first page of documents
@@ -219,7 +219,7 @@ class NameTableRef:
 
     id: str
     documents: int
-    """The number of documents up to the last one that it covers. It begins where the previous table ends."""
+    """The number of documents up to the last one that it covers. A table begins where the previous one ends."""
     names: int
     """The number of distinct names."""
     buckets: int

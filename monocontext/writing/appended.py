@@ -35,7 +35,7 @@ def full_piece_bytes(layout: SegmentLayout) -> int:
 
 
 def append_written(text: StoredText, new: Written) -> Manifest:
-    """The root of `text` followed by a new text, which is stored already unless it is short, and its documents."""
+    """The root of `text` followed by a new text and its documents. A short text is stored now, others are already."""
     root = _append_stored(text, new) if new.text is None else _append_short(text, new.text, new.layout)
     return replace(root, documents=join_documents(text.store, text.root, new.documents))
 

@@ -54,7 +54,7 @@ _Change = Callable[[Manifest | None, "Staged"], Manifest | None]
 
 
 def commit(store: Store, change: _Change) -> Manifest | None:
-    """Commit the root that `change` makes from the newest one, and return it; the newest one if `change` returns None.
+    """Commit the root that `change` makes from the newest one, and return it (the newest if `change` returns None).
 
     If another writer commits first, or `gc` removes objects of the root, `change` is called again with the newest
     root; `Staged.once` keeps what need not be stored again. At the end, objects that no root names are removed.

@@ -18,7 +18,7 @@ _DECOMPRESSORS: dict[str, Callable[[], Any]] = {
     "bzip2": bz2.BZ2Decompressor,
     "xz": partial(lzma.LZMADecompressor, lzma.FORMAT_XZ),
 }
-"""By compression, a function that makes a decompressor for one stream."""
+"""For each compression, a function that makes a decompressor for one stream."""
 _PADDING_BYTES = {"gzip": 1, "xz": 4}  # zero bytes may follow a stream, in multiples of this number
 
 

@@ -69,11 +69,11 @@ class InputOptions:
     include: tuple[str, ...] = ()
     """Globs of the files to read from a directory, as in `.gitignore` (`globs`): `*.{py,md}`, `src/**`. Empty: all."""
     exclude: tuple[str, ...] = ()
-    """Globs of files and folders to leave out; they come after those of `include`."""
+    """Globs of files and folders to leave out; they are applied after those of `include`."""
     ignored: bool = False
-    """Whether to read files of a git repository that git ignores too."""
+    """Whether to read also the files of a git repository that git ignores."""
     follow_links: bool = False
-    """Whether to follow links in a directory, also out of it. If not, they are left out, with a note."""
+    """Whether to follow links in a directory, even out of it. If not, they are left out, with a note."""
     note: Callable[[str], None] = field(default=lambda text: warnings.warn(text, stacklevel=2))
     """Called with a line about each change or omission, such as a byte order mark, a link or a binary file. By default,
     the line is a warning."""

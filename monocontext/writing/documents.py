@@ -230,8 +230,8 @@ def join_documents(store: Store, base: Manifest | None, new: DocumentRows | None
 
 
 def _join_names(store: Store, before: DocumentsRef | None, new: DocumentRows) -> tuple[NameTableRef, ...]:
-    """The tables of names. Documents without a table get one when they fill a page. It is joined with each
-    table before it that has at most as many documents."""
+    """All tables of names. Documents without a table get one when they fill a page. It is joined with each table before
+    it that has at most as many documents."""
     tables = list(before.names) if before else []
     first = before.named if before else 0
     total = (before.documents if before else 0) + new.count

@@ -20,7 +20,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 _NEWLINE: Utf8 = b"\n", 1
 
 
-class Pieces(NamedTuple):
+class DocumentPieces(NamedTuple):
     """The text of a document in pieces, which are read while they are stored."""
 
     pieces: Iterator[Utf8]
@@ -117,7 +117,7 @@ class _Reader:
             rows.begin(name, metadata)
             if isinstance(text, str):
                 yield from self._encode(text, f"document {name!r}")
-            elif isinstance(text, Pieces):
+            elif isinstance(text, DocumentPieces):
                 yield from text.pieces
             else:
                 for document in read_texts([named_file(Path(text))], self.reading):
@@ -149,6 +149,6 @@ def parts_of(item: Any, number: int) -> tuple[Any, Any, Any]:
         raise InvalidText(f"document {number}: expected a text, (name, text) or (name, text, metadata), found {kind}")
     name, text, metadata = (*parts, None)[:3]
     name = str(number) if name is None else name
-    if not isinstance(text, str | os.PathLike | Pieces):
+    if not isinstance(text, str | os.PathLike | DocumentPieces):
         raise InvalidText(f"document {number} ({name!r}): its text must be a str or a path, not {type(text).__name__}")
     return name, text, metadata

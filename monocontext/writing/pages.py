@@ -43,7 +43,7 @@ def rows_of(runs: Iterable[FrameRun], records: Iterable[FrameRecord]) -> Iterato
 
 
 def row_of(frame: Frame) -> Row:
-    """The row of a frame of an existing text."""
+    """The row for a frame of an existing text."""
     return Row(frame.object, frame.offset, frame.codec, frame.etag, record_of(frame))
 
 

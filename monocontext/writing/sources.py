@@ -29,7 +29,7 @@ from monocontext.writing.folder import describe_left_out as describe_files
 _BUFFERED_PIECES = 8  # pieces (MiB) of a file that are kept in memory; a longer file of a folder is read twice
 _MOST_READS = 3  # the most reads of a file that is shortened or overwritten while it is read
 _GIT = ["git", "-c", "core.fsmonitor=false"]
-"""The configuration of a repository may name a program as its file monitor. Without it, git runs no foreign code."""
+"""The configuration of a repository may name a program as its file monitor, which git must not run."""
 _GIT_ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}
 _REMEDY = "ignored=True (--no-ignore) reads all files without asking git"
 
@@ -41,7 +41,7 @@ class InputFile:
     name: str  # the name of the document
     label: str  # its path or URL in messages
     open: Callable[[], IO[bytes]]
-    """Opens it at its beginning. Raises `OSError`, or errors of the store."""
+    """Opens the file or object at its beginning. Raises `OSError`, or errors of the store."""
     facts: dict[str, Any]  # values that change when it changes, such as size and time; empty if they are not known
     container: str = ""  # the folder, or the URL of the store, that was listed to find it; empty if the caller named it
     is_selected: bool = True  # whether to read it, according to the globs of the options and to git

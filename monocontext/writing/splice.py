@@ -1,4 +1,4 @@
-"""Replace frames of a text by new ones: write the index pages that change, and make the root. All writers use this."""
+"""Replace frames of a text with new ones: write the index pages that change, and make the root. All writers use it."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class StoredText(AbstractContextManager["StoredText"]):
         return map(self.frame, range(start, stop))
 
     def extent(self, first: int, stop: int) -> Extent:
-        """The place of frames [first, stop) in the text; its end if there are none."""
+        """The place of frames [first, stop) in the text; the end of the text if there are none."""
         if first == stop:
             return Extent(self.root.characters, self.root.characters, 0)
         begin, last = self.frame(first), self.frame(stop - 1)

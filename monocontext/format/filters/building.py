@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 GROUP_FRAMES = 1 << 16  # the most columns of one filter: 16 GiB of text, rows of 8 KiB
 LEAST_FRAME_BYTES = 512  # smaller frames get no filter, which would be larger than they are
 _HELD_FRAMES = 1024
-"""A new filter of up to this many frames is joined with others before it is stored: it takes some 5 to 40 MB."""
+"""A new filter of up to this many frames is joined with others before it is stored: it takes 5 to 40 MB of memory."""
 LEAST_FRAMES = 9  # a text of fewer frames gets no filter: two requests read all of it
 OVERLAP_BYTES = 4096
-"""The most folded text after a frame that its column covers, so that one column finds a match across its end."""
+"""The most bytes of folded text after a frame that its column covers, to find matches across the frame's end."""
 
 
 class Columns:
@@ -33,7 +33,7 @@ class Columns:
         """Fewer than `least_frames` frames get no columns."""
         self.overlap_bytes = overlap_bytes
         self.reach_bytes = overlap_bytes + GRAM_BYTES - 1
-        """The number of folded bytes after a frame from which its column is computed."""
+        """The number of folded bytes after a frame that its column is computed from, besides those of the frame."""
         self.least_frames = least_frames
         self._frames = TextAfter(self.reach_bytes, least_frames)
         self._groups: list[ColumnFile] = []

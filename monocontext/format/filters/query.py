@@ -31,9 +31,9 @@ class FrequencyQuery:
     """A query for frames in which one of some words occurs often. It ranks frames, and rules out none."""
 
     words: tuple[str, ...]
-    """In folded form."""
+    """The words, in folded form."""
     level: int
-    """How often, as an index in `grams.LEVELS`."""
+    """How often one of them must occur, as an index of `grams.LEVELS`."""
 
 
 @dataclass(frozen=True, slots=True)

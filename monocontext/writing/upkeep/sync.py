@@ -1,4 +1,4 @@
-"""Update the documents of a context from their sources. Their metadata record the size, time or ETag of each source."""
+"""Update the documents of a context from their sources, whose size, time or ETag their metadata record."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from monocontext.stores.protocol import Store
 from monocontext.writing.commit import Staged, commit
 from monocontext.writing.decoding import InputOptions, ReadingOptions
 from monocontext.writing.documents import READ_AT_ONCE, Change, DocumentInputs, documents
-from monocontext.writing.inputs import Pieces
+from monocontext.writing.inputs import DocumentPieces
 from monocontext.writing.publish import TextWorkers, store_text
 from monocontext.writing.segments import Written
 from monocontext.writing.sources import InputFile, SourceText, find_files, find_objects, note_left_out, read_texts
@@ -131,14 +131,14 @@ class _Planner:
         """Store new sources, or in a dry run only read them."""
         names, left_out = list[str](), list[SourceText]()
 
-        def read() -> Iterator[tuple[str, Pieces, dict[str, Any]]]:
+        def read() -> Iterator[tuple[str, DocumentPieces, dict[str, Any]]]:
             """Yield the new documents, each read when it is stored."""
             for item in read_texts(new, self.options):
                 if item.not_text:
                     left_out.append(item)
                     continue
                 names.append(item.source.name)
-                yield item.source.name, Pieces(item.pieces), {"file": item.source.facts}
+                yield item.source.name, DocumentPieces(item.pieces), {"file": item.source.facts}
 
         if self.write is not None:
             return _Added(self.write(store, documents(read()), base), names, left_out)

@@ -70,7 +70,7 @@ def restore(
 
 
 def _restored(text: StoredText, base: Manifest) -> Manifest:
-    """The root of the text of an earlier version, to be committed after `base`."""
+    """The root that restores the text of an earlier version, to be committed after `base`."""
     store, earlier = text.store, text.root
     living = {frame.object for frame in text.after(base).frames(0, base.frames)}  # `gc` may be removing others
     stretches, new = copy_frames(text, lambda frame: frame.object not in living and "://" not in frame.object)
