@@ -81,7 +81,7 @@ class Served:
             yield MEMORY
 
     def has_name(self, name: str) -> bool:
-        """Whether a name is that of a text here, or of something below a text (no request)."""
+        """Whether a name is that of a text of this server, or begins with one and a slash (no request)."""
         first, slash, _ = name.strip("/").partition("/")
         if first == SESSIONS_PREFIX.strip("/"):
             return first in self.contexts or (self.sessions is not None and slash != "")

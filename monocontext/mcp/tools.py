@@ -72,7 +72,7 @@ def _described_as(tool: Callable[..., Any], *, also: str = "", sentence: str = "
 
 
 class Tools:
-    """The tools over the served texts: each public method but `by_name` is one, and its docstring is for models."""
+    """The tools over the served texts: each public method but `by_name` is a tool, and its docstring is for models."""
 
     def __init__(self, served: Served) -> None:
         self._served = served

@@ -56,7 +56,7 @@ class Command:
 
 
 def parse(parameters: Mapping[str, Any]) -> Command:
-    """The command in a tool call. Raises `CommandRefused` if it is invalid, `InvalidParameters` if it is missing."""
+    """The command in a tool call. Raises `CommandRefused` for an invalid command, `InvalidParameters` for none."""
     text = parameters.get("command") if isinstance(parameters, Mapping) else None
     if not isinstance(text, str):
         raise InvalidParameters(_MISSING)
@@ -113,8 +113,8 @@ def _parse_put(text: str, key: str | None, parameters: Mapping[str, Any]) -> Com
 
 
 def _split_ttl(rest: str, reads_ttl: bool) -> tuple[str, str | None]:
-    """The value in the text after a key, and the digits of its lifetime, or None. With `reads_ttl` unset, no number is
-    a lifetime: `_split_ttl("a b 60", True)` is `("a b", "60")`, with False it is `("a b 60", None)`."""
+    """The value in the text after a key, and the digits of its lifetime, or None. Without `reads_ttl`, no number is a
+    lifetime: `_split_ttl("a b 60", True)` is `("a b", "60")`, with False it is `("a b 60", None)`."""
     if rest.startswith('"'):
         try:
             literal, end = json.JSONDecoder().raw_decode(rest)

@@ -121,7 +121,7 @@ class Memory(StoreUser):
         return self._find_live(self._object_name(key)) is not None
 
     def entry(self, key: str) -> Entry:
-        """A key's value, lifetime, version and metadata (1 GET; 1 request more if the server sends no time).
+        """A key's value, lifetime, version and metadata (1 GET; 1 more request if the server sends no time).
 
         Raises `NotFound`, also for an expired entry, and `DamagedData`.
         """

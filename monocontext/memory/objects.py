@@ -53,7 +53,7 @@ class Entries:
     def find(self, name: str) -> Entry | None:
         """The entry under a name, expired or not, without its value; None if there is none (1 HEAD, at most 1 GET).
 
-        Raises `ContextChanged` if it is replaced between these two requests, many times in a row.
+        Raises `ContextChanged` if the entry is replaced between these two requests 100 times in a row.
         """
         for _ in range(_MOST_TRIES):
             try:

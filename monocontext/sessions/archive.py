@@ -213,7 +213,7 @@ class Project:
     def list_sessions(
         self, since: Any = None, until: Any = None, *, branch: str | None = None, tool: str | None = None
     ) -> list[str]:
-        """The ids of sessions, sorted (1 LIST per 1,000 sessions). Filters and their cost are those of `sessions`."""
+        """The ids of sessions, sorted (1 LIST per 1,000 sessions). With a filter, costs as much as `sessions`."""
         if (since, until, branch, tool) == (None, None, None, None):
             return sorted(self._list())
         return sorted(info.session_id for info in self.sessions(since, until, branch=branch, tool=tool))
@@ -241,7 +241,7 @@ class Project:
     def search(self, words: str, k: int = 10, *, max_seconds: float | None = None) -> Passages:
         """The best passage of each of the `k` sessions that match `words` best; `document` is the session's id.
 
-        `words` are as in `Monocontext.search`; offsets and lines count in the text of `context()`. Costs the requests
+        `words` are as in `Monocontext.search`; offsets and lines refer to the text of `context()`. Costs the requests
         of both. Raises `NotFound` if the project has no session, `ValueError` if `words` has no word to look for.
         """
         with self.context() as text:
@@ -325,7 +325,7 @@ def open_project(
 
 
 def _turns_with(text: Monocontext, keyword: str) -> Iterator[Turn]:
-    """Yield the turns that contain a keyword in any case, in the order of the text (same GETs as `grep`)."""
+    """Yield the turns that contain a keyword in any case, in the order of the text (GETs: `grep`, whole turns)."""
     longest_line = max(keyword.splitlines() or [""], key=len)  # `grep` finds lines
     end = 0
     for hit in text.grep(longest_line, fixed=True, ignore_case=True):
@@ -373,7 +373,7 @@ def _load_all(session_ids: Iterable[str], load: _Load) -> Iterator[_Session]:
 
 
 def _documents(sessions: Iterable[_Session], versions: Mapping[str, str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield the name, text and metadata of each session's document. Warns of sessions that cannot be a document."""
+    """Yield the name, text and metadata of each session's document. Warns of sessions that cannot be stored as one."""
     for info, turns in sessions:
         title, by = shield(" ".join((info.title or info.first_prompt).split())), ", ".join(info.users) or "unknown"
         when = f"{info.started or '?'} to {info.ended or '?'}"

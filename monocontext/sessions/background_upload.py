@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def upload_missing(job: dict[str, Any]) -> None:
-    """Upload what the archive lacks, a running session once a minute at most. Raises `StoreFailure` if it is down."""
+    """Upload the sessions that the archive lacks, a running one at most once a minute. Raises `StoreFailure`."""
     folder = Path(home())
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     name = _name_of(job)

@@ -22,7 +22,7 @@ _CUT = "[cut here; the rest is in the bucket]"
 
 
 def show_brief(hook_input: dict[str, object], options: dict[str, object], complain: Callable[[object], object]) -> None:
-    """Print the brief of the project that an agent starts in; after a compaction also where the session is archived."""
+    """Print the brief of the project that an agent starts in and, after a compaction, where the session is archived."""
     url, results = str(options["url"]), list[str | MonocontextError]()
     project = str(options.get("project") or project_of(str(hook_input.get("cwd") or os.getcwd())))
     names = ("endpoint", "region", "profile", "anonymous")

@@ -178,7 +178,7 @@ class ClaudeCode(SessionReader):
         return next((f"{main_id}/subagents/{path.stem}" for main_id in main_ids), path.stem)
 
     def lines(self, path: Path) -> Iterator[RecordLine]:
-        """Yield the records of a session's stubs and file. An output file follows the record that names it."""
+        """Yield the records of a session's stubs and file. An output follows the record that names its file."""
         if path.parent.parent.name == "projects":  # the title may be in a stub, in another project
             for other in sorted(path.parent.parent.glob(f"*/{glob.escape(path.name)}")):
                 if other != path and _is_stub(other):
@@ -193,7 +193,7 @@ class ClaudeCode(SessionReader):
 
 
 def _is_stub(path: Path) -> bool:
-    """Whether a file has only settings: it stays behind when a session moves to another project."""
+    """Whether a file is a stub: it has only settings, and stays behind when a session moves to another project."""
     known = _LEFT_OUT | {"ai-title", "custom-title", "summary"}
     try:
         is_short = path.suffix == ".jsonl" and path.stat().st_size <= _STUB_BYTES

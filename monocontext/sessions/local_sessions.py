@@ -25,7 +25,7 @@ _PROJECT = "local"
 
 
 def open_machine(note: Note | None = None, **options: Unpack[TextOptions]) -> Monocontext:
-    """All sessions on this machine as one text. `note` gets lines on progress. Raises `NotFound` without a session."""
+    """All sessions on this machine as one text. `note` gets lines on progress. Raises `NotFound` if there is none."""
     files = discover_sessions()
     if not files:
         raise NotFound("no agent has sessions on this machine: run Claude Code or Codex here first")
@@ -48,7 +48,7 @@ def open_folder(url: str | os.PathLike[str], **options: Unpack[TextOptions]) -> 
 
 
 def _open(files: list[SessionFile], key: str, note: Note | None, options: TextOptions) -> Monocontext:
-    """The text of these sessions, from an archive in the cache, named by `key`, that then holds no other session."""
+    """The text of these sessions, from an archive in the cache that `key` names; its other sessions are removed."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     cache = Path(base if os.path.isabs(base) else os.path.expanduser("~/.cache")) / "monocontext" / "sessions"
     folder = cache / hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:16]

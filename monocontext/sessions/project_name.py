@@ -94,7 +94,7 @@ def _without_login(address: str, *, has_scheme: bool) -> str:
     """The rest of a URL, `host/path` or with ssh `host:path`, without a `user:password@` before it.
 
     A password may hold `/`, `@` and what looks like a parameter; the value of a parameter may hold `@`. So the login
-    ends at the last `@` before the first named parameter. If none is there, the "parameter" is part of a password.
+    ends at the last `@` before the first named parameter, or if none is there, at the last `@` before a host.
     """
     address = address.replace("%40", "@")
     authority = address.partition("/")[0]

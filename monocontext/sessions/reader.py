@@ -85,7 +85,7 @@ class TurnMaker(ABC):
 
 
 class SessionReader(ABC):
-    """Finds and reads the sessions of one agent. By default finds none, and reads files of JSON lines."""
+    """Finds and reads the sessions of one agent. The methods here find none, and read files of JSON lines."""
 
     agent: str
     maker: type[TurnMaker]  # the class that makes turns from the records of a session
@@ -100,7 +100,7 @@ class SessionReader(ABC):
         return SessionFile(path, name, self.agent, path.stat().st_mtime)
 
     def files(self, paths: Iterable[Path]) -> Iterator[SessionFile]:
-        """Yield the sessions in files that exist and hold one. An unreadable file counts: its use raises an error."""
+        """Yield the sessions in files. Skips files that are missing or hold none; unreadable files raise when used."""
         for path in paths:
             try:
                 yield self.file(path)

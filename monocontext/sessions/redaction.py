@@ -47,7 +47,7 @@ class Finding:
 
 
 class Redactor:
-    """Removes secrets from the records of one session, and lists them in `findings`. For use by one thread."""
+    """Removes secrets from the records of one session, and lists them in `findings`. Not safe for threads."""
 
     def __init__(self, patterns: Iterable[str] = (), *, enabled: bool = True) -> None:
         """`patterns`: regular expressions for the user's own secrets. Raises `MonocontextError` if one is invalid."""
@@ -96,7 +96,7 @@ class Redactor:
         return fields if fields.get(seal) and len(self.findings) == count_before else results
 
     def _clean_value(self, name: str, value: Any, line: int, path: _Path) -> Any:
-        """The value of a field without its secrets. `name`: that of the field, also for an item of a list in it."""
+        """The value of a field without its secrets. `name`: of the field, also for an item of its list."""
         if isinstance(value, dict):
             return self._clean_fields(value, line, path)
         if isinstance(value, list):

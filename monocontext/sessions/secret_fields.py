@@ -40,7 +40,7 @@ def _find_value(field: _Field, finders: tuple[Finder, ...]) -> list[_Part]:
 
 @dataclass(slots=True)
 class _Field:
-    """A name in a text, and where its value begins. Offsets are characters of the text."""
+    """A name in a text and the place where its value begins. Offsets are characters of the text."""
 
     text: str
     name: str
@@ -196,7 +196,7 @@ _FINDERS: tuple[Finder, ...] = (_find_quoted, _find_listed, _find_in_prose, _fin
 
 
 def _is_bare_secret(value: str, field: _Field, fills_line: bool) -> bool:
-    """Whether a value without quotes is a secret, which its context decides too: `TOKEN=users`, not `token: users`."""
+    """Whether a value without quotes is a secret. Its context counts: `TOKEN=users` is one, `token: users` is not."""
     is_connection = field.before == ";" and "://" not in field.text[max(0, field.name_start - 300) : field.name_start]
     is_parameter = field.before in ("?", "&", ";", "#") and not is_connection  # of a URL
     is_variable = field.is_tight and field.is_upper  # of an environment

@@ -161,7 +161,7 @@ def shape_of(phrase: Phrase) -> Shape:
 
 
 def _token_rules() -> Iterator[tuple[str, Rule]]:
-    """The prefixes of tokens, each with its rule."""
+    """Yield the prefixes of tokens, each with its rule."""
     for table, group in ((TOKENS, "?P<rest>"), (STRUCTURES, "?:")):
         for row in table:
             for provider, prefixes in row.prefixes.items():

@@ -12,7 +12,7 @@ from monocontext.sessions.secret_phrases import Phrase
 
 
 class Prefixed(NamedTuple):
-    """Tokens whose rest has one pattern: those of Chroma are `ck-` and 40 to 60 letters and digits."""
+    """Tokens whose rest has one pattern: those of Chroma are `ck-` and 20 to 64 letters and digits."""
 
     prefixes: dict[str, str]  # by provider, separated by blanks
     rest: str  # the pattern of what follows a prefix; if it has a group `secret`, only that is the secret

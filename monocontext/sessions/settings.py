@@ -142,7 +142,7 @@ def read_settings(path: Path) -> Settings:
 
 def write_settings(path: Path, settings: Settings) -> Path | None:
     """Write settings whole or not at all; a link stays a link. Returns the path of a copy of the old file, None if
-    nothing changes or there was no file. Settings equal to those of a copy get the formatting of the copy."""
+    nothing changes or there was no file. Settings that equal an earlier copy get the formatting of that copy."""
     path = path.resolve()
     if read_settings(path) == settings:
         return None

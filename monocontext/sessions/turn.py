@@ -77,7 +77,7 @@ def parse(text: str, session_id: str) -> Iterator[Turn]:
 
 
 class TimeSpan(NamedTuple):
-    """A span of time, in seconds since 1970, with its two ends."""
+    """A span of time from `first` to `last`, both included, in seconds since 1970."""
 
     first: float
     last: float
@@ -102,7 +102,7 @@ ALWAYS = TimeSpan(float("-inf"), float("inf"))
 
 
 def span_of(since: Any, until: Any) -> TimeSpan:
-    """The span from `since` to `until`, a date being a whole day and None no limit. Raises `MonocontextError`."""
+    """The span from `since` to `until`. A date is a whole day, None is no limit. Raises `MonocontextError`."""
     first = ALWAYS.first if since is None else _seconds(since)
     last = ALWAYS.last if until is None else _seconds(until)
     is_date = not isinstance(until, int | float) and len(str(until)) == len("2026-02-14")  # also a `datetime.date`

@@ -150,7 +150,7 @@ def state_of(path: Path) -> list[int] | None:
 
 
 def user_at_machine() -> str:
-    """Who uploads: `MONOCONTEXT_USER` if it is set, else `account@host`."""
+    """The name of the uploader: `MONOCONTEXT_USER` if it is set, else `account@host`."""
     try:
         name = getpass.getuser()
     except (OSError, KeyError, ImportError):  # no such account, as in containers; no module `pwd`
@@ -170,7 +170,7 @@ def project_of_session(file: SessionFile) -> str:
 
 
 def _read(file: SessionFile, is_open: bool) -> tuple[list[tuple[int, Record]], list[str], bool]:
-    """The records of a file with their line numbers, each uuid once; the problems; whether a last line was left out."""
+    """The numbered records of a file, each uuid once; the problems; whether an incomplete last line was left out."""
     results, problems, uuids = list[tuple[int, Record]](), list[str](), set[str]()
     for line in SESSION_READERS[file.agent].lines(file.path):
         if line.is_tail and is_open:
@@ -282,14 +282,14 @@ def _copy_of(info: SessionInfo, lines: list[bytes]) -> _Copy:
 
 
 def _report(info: SessionInfo, stored: StoredInfo | None, size_bytes: int) -> Uploaded:
-    """The report of an upload that writes `info` with its records over `stored`; None if there is nothing yet."""
+    """The report of an upload that writes `info` and its records over `stored`, or as a new session for None."""
     old_records, old_turns = (stored.info.records, stored.info.turns) if stored else (0, 0)
     records, turns = max(0, info.records - old_records), max(0, info.turns - old_turns)
     return Uploaded(info.session_id, info.project, records, turns, size_bytes)
 
 
 def _put(store: Store, project: str, name: str, copy: _Copy, stored: StoredInfo | None) -> Uploaded:
-    """Write a copy under an id, over `stored`. Raises `AlreadyExists` or `NotFound` if another machine was faster."""
+    """Write a copy under an id, over `stored` or as new. Raises `AlreadyExists`, `NotFound` if beaten to it."""
     info, lines = copy.load()
     old = stored.info if stored else SessionInfo(name, project)
     kinds = {*info.redacted, *old.redacted}  # a session that was pulled has marks, which are not counted again
