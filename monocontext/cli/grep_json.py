@@ -15,7 +15,7 @@ from monocontext.text.monocontext import Monocontext
 from monocontext.text.regex.linewise import Linewise
 
 
-def json_messages(selected: Iterable[Line], context: Monocontext, style: Style, ascii_only: bool) -> Iterator[str]:
+def json_messages(selected: Iterable[Line], context: Monocontext, style: Style, *, ascii_only: bool) -> Iterator[str]:
     """Yield the messages of `rg --json` as lines: begin, match, context and end for each file, then a summary.
 
     As in ripgrep, `absolute_offset` counts bytes of the file, and `start` and `end` bytes of the line. The field

@@ -162,7 +162,7 @@ def get(
         if target == "-":
             raise click.BadParameter("a URL that ends in / fetches everything below it: give a directory as TARGET")
         with open_store_at(url, s3) as store:
-            _fetch_all(store, Path(target).expanduser(), force)
+            _fetch_all(store, Path(target).expanduser(), force=force)
         return
     root, key = split_object(url)
     with open_store_at(root, s3) as store, _explain_folders(url, s3, "a / at its end fetches everything in it"):
@@ -175,14 +175,14 @@ def get(
         base = path.resolve()
         path = base / key.rsplit("/", 1)[-1]
         _check_inside(path, base)
-    _write(path, data, force)
+    _write(path, data, force=force)
 
 
-def _fetch_all(store: Store, folder: Path, force: bool) -> None:
+def _fetch_all(store: Store, folder: Path, *, force: bool) -> None:
     """Fetch all objects of a store into a folder. Exits with 1 if a key cannot be a file name in it."""
     base, left_out = folder.resolve(), list[str]()
     infos = list(list_usable(store, left_out))
-    fetched = [_fetch_one(store, info.key, base, force) for info in infos]
+    fetched = [_fetch_one(store, info.key, base, force=force) for info in infos]
     _note_left_out(store, left_out)
     if not infos and not left_out:
         raise NotFound(f"no object below {store.url}: `monocontext ls` lists what is there")
@@ -192,13 +192,13 @@ def _fetch_all(store: Store, folder: Path, force: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _fetch_one(store: Store, key: str, base: Path, force: bool) -> bool:
+def _fetch_one(store: Store, key: str, base: Path, *, force: bool) -> bool:
     """Fetch an object into a folder. Prints a note and returns False if its key cannot be a file name there."""
     path = base / key
     try:
         _check_inside(path, base)
         path.parent.mkdir(parents=True, exist_ok=True)
-        _write(path, store.get(key).data, force)
+        _write(path, store.get(key).data, force=force)
     except OSError as error:
         if error.errno not in _NAME_ERRNOS:
             raise
@@ -213,7 +213,7 @@ def _check_inside(path: Path, base: Path) -> None:
         raise PermissionError(f"{path} leads outside {base} through a link, so it was not written: remove the link")
 
 
-def _write(path: Path, data: bytes, force: bool) -> None:
+def _write(path: Path, data: bytes, *, force: bool) -> None:
     try:
         with path.open("wb" if force else "xb") as file:
             file.write(data)

@@ -158,7 +158,7 @@ def grep(
         elif files:
             rows = (json.dumps({"path": name}) if as_json else name for name, _ in count_lines(lines, style))
         elif count:
-            rows = _format_counts(count_lines(lines, style), style, as_json)
+            rows = _format_counts(count_lines(lines, style), style, as_json=as_json)
         elif as_json:
             rows = json_messages(lines, context, style, ascii_only=is_terminal)
         else:
@@ -271,7 +271,7 @@ class _SearchScope:
         return ShownFile(self._escape(self._folder + record.name), record, self._context)
 
 
-def _format_counts(counts: Iterator[tuple[str, int]], style: Style, as_json: bool) -> Iterator[str]:
+def _format_counts(counts: Iterator[tuple[str, int]], style: Style, *, as_json: bool) -> Iterator[str]:
     for name, count in counts:
         if as_json:
             yield json.dumps({"path": name, "count": count})

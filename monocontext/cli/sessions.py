@@ -88,9 +88,9 @@ def search(
     with open_archive(archive_url(url, to), s3) as archive:
         projects = _projects(archive, project)
         if ranked:
-            count = _print_ranked(projects, keyword, most, as_json)
+            count = _print_ranked(projects, keyword, most, as_json=as_json)
         else:
-            count = _print_turns(projects, keyword, most, as_json)
+            count = _print_turns(projects, keyword, most, as_json=as_json)
     if not count:
         raise click.exceptions.Exit(1)
 
@@ -187,7 +187,7 @@ def _projects(archive: Sessions, only: str | None) -> list[Project]:
     return [archive.project(name) for name in ([only] if only else archive.projects())]
 
 
-def _print_turns(projects: list[Project], keyword: str, most: int, as_json: bool) -> int:
+def _print_turns(projects: list[Project], keyword: str, most: int, *, as_json: bool) -> int:
     """Print the turns in these projects that contain a text. Returns the number printed."""
     count = 0
     for project in projects:
@@ -199,7 +199,7 @@ def _print_turns(projects: list[Project], keyword: str, most: int, as_json: bool
     return count
 
 
-def _print_ranked(projects: list[Project], words: str, most: int, as_json: bool) -> int:
+def _print_ranked(projects: list[Project], words: str, most: int, *, as_json: bool) -> int:
     """Print the sessions in these projects that match words, the best first. Returns how many match."""
     try:
         searched = [(item.name, item.search(words, most)) for item in projects]

@@ -51,7 +51,7 @@ def upload(
         files: list[SessionFile] = []
         for _ in repeat(watch, interval):
             try:
-                files = _select_sessions(names, everything, agent, watch)
+                files = _select_sessions(names, agent, takes_all=everything or watch, may_be_none=watch)
             except (MonocontextError, OSError):
                 if not files:
                     raise  # else an agent may be rewriting a file: its upload reports that
@@ -94,14 +94,14 @@ def _split_archive(words: list[str], to: str | None) -> tuple[list[str], str]:
     return words, archive_url(None, to)
 
 
-def _select_sessions(names: list[str], everything: bool, agent: str | None, watch: bool) -> list[SessionFile]:
-    """The sessions with these names. Without names: all with `--all` or `--watch`, else the latest, with subagents."""
+def _select_sessions(names: list[str], agent: str | None, *, takes_all: bool, may_be_none: bool) -> list[SessionFile]:
+    """The sessions with these names. Without names: all if `takes_all`, else the latest with its subagents."""
     if names:
         return [file for name in names for file in find_sessions(name, agent)]
     files = discover_sessions(agent)
-    if not files and not watch:
+    if not files and not may_be_none:
         raise MonocontextError("no agent has sessions on this machine: name a file, or run this where the agent runs")
-    if everything or watch:
+    if takes_all:
         return files
     parents = [file.session_id.partition("/")[0] for file in files]  # `id` for `id/agent`, a subagent of it
     return [file for file, parent in zip(files, parents, strict=True) if parent == parents[0]]

@@ -54,7 +54,7 @@ def compact(
             url, segment_bytes=segment_bytes, frame_bytes=frame_bytes, filters=not no_filters, allow=allow or (),
             store_options=options, progress=work["progress"],
         )  # fmt: skip
-    writing.print_stored(manifest, url, as_json)
+    writing.print_stored(manifest, url, as_json=as_json)
 
 
 def parse_seconds(text: str) -> float:
@@ -110,7 +110,7 @@ def restore(
 ) -> None:
     """Make an earlier version of the context at URL the newest one; the versions in between stay."""
     options = shared.stored_options(url, s3)
-    writing.print_stored(restore_version(url, version, allow=allow or (), store_options=options), url, as_json)
+    writing.print_stored(restore_version(url, version, allow=allow or (), store_options=options), url, as_json=as_json)
 
 
 def update(
@@ -131,7 +131,7 @@ def update(
         read = partial(read_json_lines, text_field=text_field, name_field=name_field, encoding=encoding)
         rows = (row for name in sources for row in read(Path(name).expanduser()))
         manifest = edit.update(url, rows, store_options=options)
-    writing.print_stored(manifest, url, as_json)
+    writing.print_stored(manifest, url, as_json=as_json)
 
 
 def sync(
@@ -161,10 +161,10 @@ def sync(
             errors=cast("Any", errors), include=tuple(include or ()), exclude=tuple(exclude or ()),
             follow_links=follow_links, note=print_note, executor=executor,
         )  # fmt: skip
-    _print_synced(result, url, dry_run, as_json)
+    _print_synced(result, url, dry_run=dry_run, as_json=as_json)
 
 
-def _print_synced(synced: Synced, url: str, dry_run: bool, as_json: bool) -> None:
+def _print_synced(synced: Synced, url: str, *, dry_run: bool, as_json: bool) -> None:
     """Print the changes that a sync has made or, with `dry_run`, would make."""
     changes = {"added": synced.added, "changed": synced.changed, "deleted": synced.deleted}
     version = synced.root.generation if synced.root else None
@@ -217,7 +217,7 @@ def verify(
     if forgotten:
         if generation is not None or allow:
             raise click.BadParameter("--forgotten looks at all objects below URL: leave out --generation and --allow")
-        _list_leftovers(url, forgotten, s3, as_json)
+        _list_leftovers(url, forgotten, s3, as_json=as_json)
         return
     options = shared.stored_options(url, s3)
     with progress_bar("verify", None) as show:
@@ -235,7 +235,7 @@ def verify(
         raise click.exceptions.Exit(1)
 
 
-def _list_leftovers(url: str, texts: list[str], s3: StoreOptions, as_json: bool) -> None:
+def _list_leftovers(url: str, texts: list[str], s3: StoreOptions, *, as_json: bool) -> None:
     """Print the objects below a URL that still hold one of the texts. Exits with 1 if there are any."""
     keys = find_leftovers(url, texts, store_options=shared.stored_options(url, s3))
     if as_json:

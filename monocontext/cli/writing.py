@@ -113,7 +113,7 @@ def upload(
             url=url, frame_bytes=frame_bytes, segment_bytes=segment_bytes, codec=codec, filters=not no_filters,
             replace=replace, store_options=options, **inputs.keywords(sources), **work,
         )  # fmt: skip
-    print_stored(manifest, url, as_json)
+    print_stored(manifest, url, as_json=as_json)
 
 
 def append(
@@ -133,7 +133,7 @@ def append(
             url=url, segment_bytes=segment_bytes, filters=not no_filters, store_options=options,
             **inputs.keywords(sources), **work,
         )  # fmt: skip
-    print_stored(manifest, url, as_json)
+    print_stored(manifest, url, as_json=as_json)
 
 
 def index(
@@ -158,7 +158,7 @@ def index(
     if filters and len(arguments) == 1:
         if replace or dask or frame_bytes != FRAME_BYTES:
             raise click.BadParameter("--replace, --frame-bytes and --dask need sources: --filters alone keeps the text")
-        _add_missing_filters(arguments[0], rebuild, allow or (), s3, as_json)
+        _add_missing_filters(arguments[0], allow or (), s3, rebuild=rebuild, as_json=as_json)
         return
     if rebuild or allow:
         raise click.BadParameter("--rebuild and --allow need --filters and a URL alone: they are for stored contexts")
@@ -169,15 +169,15 @@ def index(
             sources, url, frame_bytes=frame_bytes, filters=filters is not False, replace=replace, note=print_note,
             store_options=s3, **work,
         )  # fmt: skip
-    print_stored(manifest, url, as_json)
+    print_stored(manifest, url, as_json=as_json)
 
 
-def _add_missing_filters(url: str, rebuild: bool, allow: Sequence[str], s3: StoreOptions, as_json: bool) -> None:
+def _add_missing_filters(url: str, allow: Sequence[str], s3: StoreOptions, *, rebuild: bool, as_json: bool) -> None:
     """Add the search filters that a context lacks, or with `rebuild` write all of them again."""
     options = checked_options(url, s3)
     with storing("index --filters") as work:
         manifest = add_filters(url, rebuild=rebuild, allow=allow, store_options=options, progress=work["progress"])
-    print_stored(manifest, url, as_json)
+    print_stored(manifest, url, as_json=as_json)
 
 
 def split_url(arguments: list[str]) -> tuple[list[str], str]:
@@ -234,7 +234,7 @@ def usage_errors() -> Iterator[None]:
         raise click.BadParameter(str(error)) from error
 
 
-def print_stored(manifest: Manifest, url: str, as_json: bool) -> None:
+def print_stored(manifest: Manifest, url: str, *, as_json: bool) -> None:
     """Print the version and the size of a stored text."""
     if as_json:
         fields = ("generation", "characters", "text_bytes", "lines", "frames", "stored_bytes")
