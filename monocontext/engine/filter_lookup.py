@@ -231,7 +231,7 @@ class _Section:
 def _make_planner(refs: Sequence[FilterRef], frames: range, text_frames: int) -> Planner:
     from monocontext.engine.filter_planner import Planner  # not loaded by a process that never searches
 
-    return Planner(refs, text_frames, frames.start, frames.stop)
+    return Planner(refs, frames, text_frames)
 
 
 def _make_sections(entries: Sequence[FilterRef | FilterDirectory], frames: range, text_frames: int) -> list[_Section]:

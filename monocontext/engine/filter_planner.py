@@ -41,9 +41,9 @@ _FEW_ROWS = 4  # so few rows of a literal are read without a look at the sparsit
 class Planner:
     """Plans which rows to read from the filters of a text, or of some of its frames, and finds candidates in them."""
 
-    def __init__(self, refs: Sequence[FilterRef], frames: int, first: int, stop: int):
-        """The text has `frames` frames. Filters and candidates cover frames [first, stop)."""
-        self.frames, self.first, self.stop = frames, first, stop
+    def __init__(self, refs: Sequence[FilterRef], frames: range, text_frames: int):
+        """`frames`: those that the filters cover, in a text of `text_frames` frames."""
+        self.first, self.stop, self.text_frames = frames.start, frames.stop, text_frames
         self.layouts = [FilterLayout(ref) for ref in refs if any(self._clipped(ref))]
 
     def rows_to_read(self, query: Query | None, rows: Rows) -> list[tuple[FilterLayout, int]]:
@@ -132,7 +132,7 @@ class Planner:
         may_contain = self._frames_of(literal, rows)
         if may_contain is None:
             return None
-        if records is None or literal.latest == 0 or (self.stop == self.frames and not may_contain.any()):
+        if records is None or literal.latest == 0 or (self.stop == self.text_frames and not may_contain.any()):
             return may_contain
         return self._trace_back(may_contain, literal, records, within_line)
 
@@ -162,8 +162,8 @@ class Planner:
     def _trace_back(self, may_contain: Frames, literal: Literal, records: Records, within_line: bool) -> Frames | None:
         """The frames in which a match may begin if its literal begins in one of these frames; `None` for all."""
         numbers = (np.flatnonzero(may_contain) + self.first).tolist()
-        if self.stop < self.frames:
-            numbers.append(self.stop)  # no filter here covers it: it may contain the literal
+        if self.stop < self.text_frames:
+            numbers.append(self.stop)  # these filters do not cover the next frame: it may contain the literal
         if literal.latest >= INFINITE and not within_line:
             may_contain[: numbers[-1] - self.first] = True
             return may_contain

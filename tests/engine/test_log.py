@@ -18,10 +18,9 @@ from monocontext.errors import StoreFailure
 from monocontext.stores import log, open_store
 from monocontext.stores.protocol import Blob
 from monocontext.testing import FaultyStore, flip_byte
-from tests.simulated import SimulatedWorkers
 from tests.stores.http.object_server import GOOD, ObjectServer, Turn, error
 
-from .test_pressure import TEXT, many, refused
+from .test_pressure import TEXT, many
 
 DATA = random.Random(5).randbytes(300_000)
 
@@ -64,16 +63,6 @@ def test_what_the_server_does_to_a_read(what: str, caplog: pytest.LogCaptureFixt
         told = lines(caplog)
     assert len(told) == len(expected)
     assert all(re.fullmatch(pattern, line) for pattern, line in zip(expected, told, strict=True)), told
-
-
-def test_a_store_that_asks_for_less(caplog: pytest.LogCaptureFixture) -> None:
-    burst = {*range(1, 13)}
-    store = FaultyStore(many(60), lambda number, request: refused if number in burst else None)
-    context = Monocontext.open(store, workers=SimulatedWorkers(lambda request: 1.0, max_running=8))
-    assert context[:6000] == TEXT[:6000]
-    told = lines(caplog)
-    assert [line.rpartition(" asks for fewer requests: now at most ")[2] for line in told] == ["4 at once", "2 at once"]
-    assert all(line.startswith("WARNING ") for line in told)
 
 
 def test_a_handler_may_read_the_text_that_it_prints(caplog: pytest.LogCaptureFixture) -> None:

@@ -28,9 +28,8 @@ print(used - resident())
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="a matter of glibc")
 def test_what_a_closed_text_took_is_given_back(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _CLOSED, str(tmp_path / "text")], capture_output=True, text=True, check=True, timeout=60
-    )
+    command = [sys.executable, "-c", _CLOSED, str(tmp_path / "text")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert int(done.stdout) > 30 << 20
 
 

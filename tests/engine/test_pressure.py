@@ -11,6 +11,7 @@ import pytest
 from monocontext import Monocontext, publish
 from monocontext.engine.fetch.link import ConcurrencyLimit
 from monocontext.errors import StoreFailure
+from monocontext.stores import log
 from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Blob
 from monocontext.testing import FaultyStore
@@ -49,7 +50,7 @@ def refused(blob: Blob) -> Blob:
     return replace(blob, refusals=1)
 
 
-def test_a_scripted_burst_exactly() -> None:
+def test_a_scripted_burst_exactly(caplog: pytest.LogCaptureFixture) -> None:
     """Each GET takes a second; those of the first two seconds are refused once each: 8 at a time, 4, 2, and back."""
     burst = {*range(1, 13)}  # after the root: the first wave of 8, and the second, of 4
     store = FaultyStore(many(60), lambda number, request: refused if number in burst else None)
@@ -64,6 +65,8 @@ def test_a_scripted_burst_exactly() -> None:
         submit(request, job)  # type: ignore[arg-type]
 
     workers.submit = counted  # type: ignore[method-assign, assignment]
+    log.emit()  # what other tests left behind
+    caplog.clear()
     assert context[:6000] == TEXT[:6000]
     most = {}
     for now, count in running:
@@ -72,6 +75,9 @@ def test_a_scripted_burst_exactly() -> None:
     assert max(most.values()) == 8
     assert (context.stats.throttled, context.stats.gets) == (12, 61)
     assert "throttled 12 times" in str(context.stats)
+    log.emit()
+    told = [(record.levelname, record.getMessage().rpartition(" asks for fewer ")[2]) for record in caplog.records]
+    assert told == [("WARNING", f"requests: now at most {count} at once") for count in (4, 2)]
     assert most[max(most)] == 8 or "8/8 requests" in repr(fetcher), "recovered"
 
 
@@ -82,9 +88,8 @@ def test_a_refusal_that_lasts_counts_as_well() -> None:
     def fault(blob: Blob) -> Blob:
         raise error
 
-    context = Monocontext.open(
-        FaultyStore(many(2), [None, fault]), workers=SimulatedWorkers(lambda request: 1.0, max_running=8)
-    )
+    workers = SimulatedWorkers(lambda request: 1.0, max_running=8)
+    context = Monocontext.open(FaultyStore(many(2), [None, fault]), workers=workers)
     with pytest.raises(StoreFailure, match="SlowDown"):
         context[:10]
     assert context.stats.throttled == 4

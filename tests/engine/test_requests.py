@@ -183,8 +183,7 @@ def test_opening_a_generation() -> None:
 
 
 def test_statistics_agree_with_the_store() -> None:
-    context = ten(pages=True)
-    store, text = CountingStore(context.store), None
+    store = CountingStore(ten(pages=True).store)
     text = Monocontext.open(store)
     _ = text[230:240], text[0:500], text.find("0077"), len(text.lines), text[-3:]
     wait_until_idle(text)

@@ -102,8 +102,7 @@ class Fetcher:
 
     def fetch_one(self, item: FetchItem) -> Any:
         """The value of one item (at most 1 GET)."""
-        [value] = self.fetch_all([item])
-        return value
+        return self.fetch_all([item])[0]
 
     def fetch_all(self, items: Sequence[FetchItem]) -> list[Any]:
         """The values of all items, fetched in parallel (at most 1 GET each; one for several that are close together).

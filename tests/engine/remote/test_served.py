@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -15,7 +16,7 @@ import monocontext.regex as mre
 from monocontext import Monocontext, publish
 from monocontext.engine.remote import ReaderServer, ServedReader, wire
 from monocontext.engine.remote.frame_cache import FrameCache
-from monocontext.errors import ContextClosed
+from monocontext.errors import ContextClosed, DamagedData
 from monocontext.format.filters.query import AnyOf, Literal
 from monocontext.text import served_text
 
@@ -245,6 +246,13 @@ def test_ready_means_that_no_request_goes_to_storage(tmp_path: Any) -> None:
     assert server.is_ready(ask)
     server.answer(ask)
     assert context.stats.gets == gets
+
+
+def test_an_error_of_the_ends_is_an_answer(stored: Monocontext, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("monocontext.engine.reader.TextEnds", Mock(side_effect=DamagedData("the head is damaged")))
+    server, request = Monocontext.open(stored.url).serve(), wire.encode_request("read", what="text", start=5, stop=9)
+    assert not server.is_ready(request)
+    assert b"the head is damaged" in server.answer(request)
 
 
 def test_the_cache_keeps_within_its_bytes(stored: Monocontext) -> None:
