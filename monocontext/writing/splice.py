@@ -211,7 +211,7 @@ def add_filter(text: StoredText, gaps: Sequence[range], *, strict: bool = False,
             columns.feed(frame)
         columns.end(building.fold_head(list(islice(texts, end - gap.stop)), columns.reach_bytes))
     columns.finish()
-    filters = building.add_columns(root.filters, columns, gaps, text.get, text.store.put, most_times)
+    filters = building.add_columns(root.filters, columns, gaps, text.get, text.store.put, most_times=most_times)
     return replace(root, filters=filters)
 
 

@@ -117,7 +117,8 @@ def test_few_filters_after_many_edits(sizes: tuple[int, ...], most_times: int, m
     for number in range(200):
         text.refs = apply_changes(text.refs, [FrameChange(3 * number, 3 * number, 3 * number + 1, 0)])
         new = text.made([range(3 * number, 3 * number + 1)])
-        text.refs = append_filters(text.refs, new, text.objects.__getitem__, text.objects.__setitem__, most_times)
+        get, put = text.objects.__getitem__, text.objects.__setitem__
+        text.refs = append_filters(text.refs, new, get, put, most_times=most_times)
         written.append(text.refs[-1].width)
         assert len(text.refs) <= most_filters
     assert sum(written) / len(written) < joining.SMALL_FRAMES

@@ -180,9 +180,7 @@ def test_a_page_and_its_root_that_disagree(field: str, before: PageRef | None) -
     ref = page_ref(data, RECORDS, before)
     for difference in (1, -1):
         lying = dataclasses.replace(ref, **{field: getattr(ref, field) + difference})
-        must_refuse(
-            data, lying, "not a page of this context: (sums differ: expected|frames: 3 in the page, 3 in runs)", before
-        )
+        must_refuse(data, lying, "not a page of this context: (sums differ|frames: 3 in the page, 3 in runs)", before)
 
 
 def test_writers_refuse_tables_that_do_not_add_up() -> None:

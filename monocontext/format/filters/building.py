@@ -79,19 +79,14 @@ class Columns:
 
 
 def add_columns(
-    refs: Sequence[FilterRef],
-    columns: Columns,
-    frames: Sequence[range],
-    get: Get,
-    put: Put,
-    most_times: int = 2,
+    refs: Sequence[FilterRef], columns: Columns, frames: Sequence[range], get: Get, put: Put, *, most_times: int = 2
 ) -> tuple[FilterRef, ...]:
     """All filters of a text: the old ones in `refs`, then new ones of `columns`, joined as by `append_filters`."""
     if columns.frames > _HELD_FRAMES:
-        return append_filters(refs, columns.store(put, frames), get, put, most_times)
+        return append_filters(refs, columns.store(put, frames), get, put, most_times=most_times)
     unstored: dict[str, bytes] = {}
     new = columns.store(unstored.__setitem__, frames)
-    filters = append_filters(refs, new, lambda key: unstored[key] if key in unstored else get(key), put, most_times)
+    filters = append_filters(refs, new, lambda key: unstored.get(key) or get(key), put, most_times=most_times)
     for key in (key for ref in filters for key in ref.keys if key in unstored):
         put(key, unstored[key])
     return filters
@@ -138,7 +133,7 @@ class TextAfter:
             return
         self._is_held = False
         while self._waiting_bytes - len(self._waiting[0][1]) >= self._reach_bytes:
-            text_after = fold_head((frame for _, frame in list(self._waiting)[1:]), self._reach_bytes)
+            text_after = self._known_after_first()
             if len(text_after) < self._reach_bytes:
                 return  # some marks fold to nothing: wait for more text
             yield self._take_first(text_after)
@@ -148,9 +143,12 @@ class TextAfter:
         if self._is_held:
             self._waiting.clear()
         while self._waiting:
-            known = fold_head((frame for _, frame in list(self._waiting)[1:]), self._reach_bytes)
-            yield self._take_first((known + text_after)[: self._reach_bytes])
+            yield self._take_first((self._known_after_first() + text_after)[: self._reach_bytes])
         self._waiting_bytes = 0
+
+    def _known_after_first(self) -> bytes:
+        """The folded text of the frames that wait after the first one, at most what its column covers."""
+        return fold_head((frame for _, frame in list(self._waiting)[1:]), self._reach_bytes)
 
     def _take_first(self, text_after: bytes) -> FollowedFrame:
         number, frame = self._waiting.popleft()

@@ -81,7 +81,7 @@ def runs_of(frames: Iterable[range]) -> tuple[FilterRun, ...]:
 
 
 def append_filters(
-    refs: Sequence[FilterRef], new: Sequence[FilterRef], get: Get, put: Put, most_times: int = 2
+    refs: Sequence[FilterRef], new: Sequence[FilterRef], get: Get, put: Put, *, most_times: int = 2
 ) -> tuple[FilterRef, ...]:
     """All filters of a text: the old ones in `refs`, then the `new` ones (1 GET for each joined object, 1 PUT). If all
     can be read, one with at most twice the frames of all later ones (small: `most_times`) is joined with them."""
