@@ -17,7 +17,7 @@ from dataclasses import asdict
 from typing import Any, Literal, NoReturn, TypedDict
 
 from rlm.runners import worker
-from rlm.runners.confine import Mechanism, bubblewrap, landlock, limits, namespaces, seccomp, system
+from rlm.runners.confine import MECHANISMS, Mechanism, bubblewrap, landlock, limits, namespaces, seccomp, system
 from rlm.runners.confine.limits import Limits
 from rlm.runners.confine.view import DEVICES, FolderView
 from rlm.runners.link import WorkerLink
@@ -82,6 +82,8 @@ def _confine(plan: LaunchPlan, view: FolderView, bounds: Limits) -> NoReturn:
             system.no_new_privileges()
             system.drop_capabilities()
             landlock.restrict(view.readable, [path for path in DEVICES if os.path.exists(path)])
+        case unknown:
+            raise system.SystemFailed(f"no such mechanism {unknown!r}: choose from {', '.join(MECHANISMS)}")
     _run_worker(plan, bounds)
 
 

@@ -277,7 +277,7 @@ def test_it_is_the_default_where_nothing_else_confines(monkeypatch: pytest.Monke
     assert make_runner("confined", "c", calls(), **given, mechanisms=(), pyodide="here") == "a runner"
     monkeypatch.setattr("rlm.runners.registry.what_is_missing", lambda folder: "no Pyodide: install it")
     not_either = "--runner wasm is not available either: there is no Pyodide: install it"
-    for name, tried, told in (("confined", (), not_either), ("subprocess", ["landlok"], "landlok: no such mechanism")):
+    for name, tried, told in (("confined", (), not_either), ("subprocess", ["landlok"], "no such mechanism .landlok.")):
         with pytest.raises(RunnerUnavailable, match=told):
             make_runner(name, "c", calls(), **given, mechanisms=tried)
     assert [sorted(options) for options in made] == [["cell_timeout", "names", "output_limit", "pyodide"]]
