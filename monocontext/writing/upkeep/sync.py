@@ -71,8 +71,12 @@ def sync(
     paths = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     context_options = options_for(url, store_options)
     with ExitStack() as stack:
+
+        def opened(source_url: str) -> Store:
+            return stack.enter_context(open_store_at(source_url, options_for(source_url, store_options)))
+
         store = stack.enter_context(open_store_at(url, context_options))
-        files = _find(paths, options, store.url, store_options or {}, stack)
+        files = _find(paths, options, store.url, opened)
         write = partial(store_text, workers=TextWorkers(executor, url, context_options) if executor else None)
         planner = _Planner(files, options, context_options, delete, None if dry_run else write)
         root = commit(store, lambda base, staged: edited_root(base, staged, planner.plan, context_options))
@@ -197,17 +201,13 @@ class _Planner:
 
 
 def _find(
-    sources: list[str | os.PathLike[str]], options: InputOptions, own_url: str, remote: StoreOptions, stack: ExitStack
+    sources: list[str | os.PathLike[str]], options: InputOptions, context_url: str, opened: Callable[[str], Store]
 ) -> dict[str, InputFile]:
-    """The sources by the names of their documents. `stack` closes stores. Raises `InvalidText` if two share a name."""
-
-    def opened(url: str) -> Store:
-        return stack.enter_context(open_store_at(url, options_for(url, remote)))
-
+    """The sources by document name. `opened` opens a store by its URL. Raises `InvalidText` if two share a name."""
     urls = [item for item in sources if isinstance(item, str) and "://" in item]
     files = list(find_files([Path(item) for item in sources if item not in urls], options))
     for url in urls:
-        files += find_objects(url, options, own_url, opened)
+        files += find_objects(url, options, context_url, opened)
     by_name: dict[str, InputFile] = {}
     for file in files:
         other = by_name.setdefault(file.name, file)
