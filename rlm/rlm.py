@@ -229,7 +229,7 @@ class RLM:
                     session.close()
 
         future.set_running_or_notify_cancel()
-        task_context = copy_context()  # so that spans of the run have those of the task as parents
+        task_context = copy_context()  # so that the spans of the task are parents of the run's
         threading.Thread(target=task_context.run, args=(run,), name="rlm-run", daemon=True).start()
         try:
             return await asyncio.wrap_future(future)

@@ -69,7 +69,7 @@ class LocalRunner:
         lazy_names: dict[str, Any] = {}  # the functions with which code reads lazy texts as if they were str
         for text in texts:
             lazy_names |= text.repl_namespace().names
-        # Those with the name of a builtin replace it in this namespace; the others become variables.
+        # A name of a builtin replaces it in this namespace; any other name becomes a variable.
         lazy_builtins = {name: lazy_names.pop(name) for name in list(lazy_names) if hasattr(builtins, name)}
         self._builtins = vars(builtins) | lazy_builtins
         self._print_to_stream = self._builtins["print"]

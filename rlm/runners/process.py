@@ -18,7 +18,7 @@ from rlm.runners.piped_process import PipedProcess, receive_hello
 from rlm.runners.remote import RemoteRunner, SharedOptions
 from rlm.runners.runner import NothingConfines
 
-_last_working: dict[tuple[Mechanism, ...], Mechanism] = {}  # those to try -> the one that worked
+_last_working: dict[tuple[Mechanism, ...], Mechanism] = {}  # mechanisms to try -> which of them worked last
 
 
 class ProcessRunner(RemoteRunner):

@@ -44,7 +44,7 @@ class TextFinal:
     claims: tuple[Claim, ...] = ()  # its citations, as the model wrote them
     call: ast.Call | None = field(default=None, compare=False)  # the answer as a Python call; None for words
     span: tuple[int, int] = field(default=(0, 0), compare=False)  # the characters of the reply that it takes
-    is_sure: bool = field(default=True, compare=False)  # whether no other parenthesis may close it
+    is_sure: bool = field(default=True, compare=False)  # whether its closing parenthesis is certain
     ends_line: bool = field(default=True, compare=False)  # whether only marks follow it on its line
 
     @property
@@ -61,7 +61,7 @@ class TextFinal:
 
 class _End(NamedTuple):
     offset: int  # of the parenthesis that closes an answer
-    is_sure: bool  # whether no other parenthesis may close it
+    is_sure: bool  # whether this is certain
 
 
 def find_finals(reply: str, words: str) -> Iterator[TextFinal]:

@@ -93,7 +93,7 @@ def _make_runner(thread: MainThread, calls: RemoteCalls, start: dict[str, Any], 
 
 def _open_texts(link: WorkerLink, count: int) -> tuple[list[object], Callable[[], None]]:
     """The lazy texts of the host, and a function that reports to the host what was read of them."""
-    from monocontext.engine.remote import ServedReader  # only for a context that is such a text
+    from monocontext.engine.remote import ServedReader  # only lazy texts need it
     from monocontext.text import served_text
 
     readers = [ServedReader(partial(_read_text, link, number)) for number in range(count)]
