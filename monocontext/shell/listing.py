@@ -12,10 +12,10 @@ from typing import Any
 from monocontext.shell.call import LeftToShell, ShellCall
 from monocontext.shell.tree import DISK_BLOCK_BYTES
 
-_LONG_NAMES = {"a": "all", "A": "almost-all", "h": "human-readable", "R": "recursive", "r": "reverse", "d": "directory",
-               "F": "classify"}  # fmt: skip
-_LETTERS = {letter: letter for letter in "logGpSt1CUk"}  # without a long name; `1`, `C`, `U` and `k` change nothing
-_LONG_FORMAT = frozenset("log")  # each of these options prints sizes and times
+_OPTIONS = {"a": "all", "A": "almost-all", "h": "human-readable", "R": "recursive", "r": "reverse", "d": "directory",
+            "F": "classify", "G": "no-group", "l": "long", "g": "without-owner", "o": "without-group", "p": "slashes",
+            "S": "by-size", "t": "by-time", "1": "1", "C": "C", "U": "U", "k": "k"}  # fmt: skip  # 1CUk: no effect
+_LONG_FORMAT = frozenset(["long", "without-owner", "without-group"])  # each of these options prints sizes and times
 _RECENT_SECONDS = 31_556_952 // 2  # half a year: beyond it, GNU prints the year of a file instead of the time of day
 _FILE_TYPES = {"d": "directory", "f": "file"}  # by the letter of `find -type`
 Stat = dict[str, Any]  # what bashkit says of a file: `file_type`, `size` in bytes, `modified` in seconds since 1970
@@ -24,7 +24,7 @@ _Test = Callable[[str, Stat], bool]  # takes a path as `find` prints it, and the
 
 async def ls(call: ShellCall) -> int:
     """List files and folders. Returns 2 if an operand is missing, else 0."""
-    options, operands = call.options(_LONG_NAMES | _LETTERS)
+    options, operands = call.options(_OPTIONS)
     flags = {name for name, _ in options}
     status = 0
     files, folders = dict[str, Stat](), list[str]()
@@ -68,9 +68,9 @@ def bytes_of(stat: Stat) -> int:
 
 def _ordered(entries: dict[str, Stat], flags: set[str]) -> list[str]:
     names = sorted(entries)
-    if "S" in flags:
+    if "by-size" in flags:
         names.sort(key=lambda name: -bytes_of(entries[name]))
-    elif "t" in flags:
+    elif "by-time" in flags:
         names.sort(key=lambda name: -float(entries[name]["modified"]))
     return names[::-1] if "reverse" in flags else names
 
@@ -79,10 +79,10 @@ async def _write_rows(call: ShellCall, flags: set[str], entries: dict[str, Stat]
     """Print a row for each entry, in the order that the options ask for."""
     format_bytes = _in_units if "human-readable" in flags else str
     width = max((len(format_bytes(bytes_of(stat))) for stat in entries.values()), default=0)
-    users = "user " * (2 - ("g" in flags) - bool(flags & {"o", "G"}))  # without the owner, the group, or both
+    users = "user " * (2 - ("without-owner" in flags) - bool(flags & {"without-group", "no-group"}))
     for name in _ordered(entries, flags):
         stat = entries[name]
-        row = f"{name}{'/' if is_folder(stat) and flags & {'classify', 'p'} else ''}\n"
+        row = f"{name}{'/' if is_folder(stat) and flags & {'classify', 'slashes'} else ''}\n"
         if flags & _LONG_FORMAT:
             mode = "drwxr-xr-x 2" if is_folder(stat) else "-rw-r--r-- 1"
             is_recent = 0 <= time.time() - stat["modified"] < _RECENT_SECONDS
