@@ -93,7 +93,7 @@ def decode_header(data: bytes, name: str, object_bytes: int) -> EntryHeader | in
         header_bytes = int(data[len(_MAGIC) : _FIRST_BYTES])
         most = _MOST_FRAMELESS_HEADER_BYTES + object_bytes // 1024
         if header_bytes > most:
-            raise ValueError(f"{header_bytes:,} bytes, at most {most:,} in an object of {object_bytes:,}")
+            raise ValueError(f"it has {header_bytes:,} bytes, and an object of {object_bytes:,} bytes at most {most:,}")
         if len(data) < header_bytes:
             return header_bytes
         fields = json.loads(data[_FIRST_BYTES:header_bytes])

@@ -100,7 +100,7 @@ def _path_of(info: SessionInfo, folder: Path) -> Path:
     if info.agent == "claude-code":
         slug = re.sub(r"[^a-zA-Z0-9]", "-", unicodedata.normalize("NFC", str(folder)))
         if len(slug) > 200:  # then the agent's own name for the folder ends in a hash
-            raise MonocontextError(f"{folder}: the path must have at most 200 characters, not {len(slug)}")
+            raise MonocontextError(f"{folder}: pull into a path of at most 200 characters, not {len(slug)}")
         return claude_code.roots()[0] / "projects" / slug / f"{_safe(info.session_id)}.jsonl"
     day = _DAY.match(info.file_name)
     if day is None:

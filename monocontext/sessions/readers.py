@@ -91,7 +91,7 @@ def recognize_session(path: Path, agent: str | None = None) -> SessionFile:
 
 def _recognize_agent(path: Path) -> str:
     if not path.name.endswith((".jsonl", ".jsonl.zst")):
-        raise InvalidText(f"{path}: expected a file of JSON lines, with a name in .jsonl or .jsonl.zst")
+        raise InvalidText(f"{path}: expected a file of JSON lines, *.jsonl or *.jsonl.zst")
     sample = list(islice(read_lines(path), _SAMPLE_LINES))
     readable = [line.record for line in sample if not line.problem]
     if not readable:
