@@ -129,7 +129,7 @@ class Memory(StoreUser):
         try:
             entry = self._entries.read(name)
         except NotFound as error:
-            raise (error if "no bucket" in str(error) else self._missing_key(key)) from None
+            raise (error if str(error).startswith("no bucket ") else self._missing_key(key)) from None
         if entry.is_expired:
             raise self._missing_key(key)
         return entry

@@ -90,7 +90,7 @@ class MemoryTool:
         except InvalidParameters:
             raise
         except (MonocontextError, OSError) as error:
-            is_no_key = isinstance(error, NotFound) and "no key" in str(error)
+            is_no_key = isinstance(error, NotFound) and str(error).startswith("no key ")  # else there is no bucket
             return _reply(error=f"ERR:{'NOT_FOUND' if is_no_key else ' '.join(str(error).split())}")
 
     def _run(self, command: Command) -> dict[str, Any]:

@@ -268,12 +268,12 @@ def test_a_damaged_entry_is_named_and_hides_no_other(any_store: Store) -> None:
 
 
 def test_names_of_calls() -> None:
-    memory = Memory.open("memory://calls")
+    memory = Memory.open("memory://no bucket")
     memory.put("k", "v", create=True)
     with pytest.raises(ValueError, match="cannot be combined"):
         memory.put("k", "v", create=True, if_match="x")
     assert ("k" in memory, "j" in memory, memory.get("j", "default")) == (True, False, "default")
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFound, match="no key 'j'"):
         memory["j"]
     for call in (memory.list, memory.entries, memory.total, memory.context, memory.clear):
         with pytest.raises(InvalidEntry, match="a prefix must be a str, not int"):
@@ -282,7 +282,7 @@ def test_names_of_calls() -> None:
     assert memory.put("k", "v", 0) == ""
     assert list(memory) == []
     with memory as same:
-        assert repr(same) == "<Memory memory://calls>"
+        assert repr(same) == "<Memory memory://no bucket>"
 
 
 @pytest.mark.slow
