@@ -83,18 +83,18 @@ search = make_command(_search, "search", kind=_SearchCommand)
 
 def _split_url(words: list[str]) -> tuple[list[str], str]:
     """The words, and the URL, which is the first or last of them. Raises `click.BadParameter` if both may be a URL."""
-    unwanted = [word for word in words if word.startswith(" -")]
-    wanted = [word for word in words if word not in unwanted]
-    if not wanted:
+    excluded = [word for word in words if word.startswith(" -")]
+    others = [word for word in words if word not in excluded]
+    if not others:
         raise click.BadParameter("expected a URL before or after the words, got only words that must not occur")
-    first, last = wanted[0], wanted[-1]
+    first, last = others[0], others[-1]
     first_rank, last_rank = (2 if "://" in word else int(is_location(word)) for word in (first, last))  # 1 for a path
-    if len(wanted) > 1 and first_rank == last_rank > 0:
+    if len(others) > 1 and first_rank == last_rank > 0:
         raise click.BadParameter(
             f"which is the text, {first!r} or {last!r}? Write a word that is also a path as a phrase: '\"{last}\"'"
         )
-    rest, url = (wanted[1:], first) if first_rank > last_rank else (wanted[:-1], last)
-    return rest + unwanted, url
+    query, url = (others[1:], first) if first_rank > last_rank else (others[:-1], last)
+    return query + excluded, url
 
 
 def cite(

@@ -141,11 +141,9 @@ def status(s3: S3, url: ArchiveUrl = None, to: To = None, as_json: AsJson = Fals
         for line in [*(labels or ["no hooks for this directory: `monocontext hooks install` adds them"]), *notes]:
             print_line(line)
         print_line(f"log of uploads: {log_path()}")
-    hook_options = next((hook.options for hook in hooks if hook.options.get("url")), None)
-    if not url and hook_options:
-        url = str(hook_options["url"])
-        store_options = {name: hook_options[name] for name in StoreOptions.__annotations__ if name in hook_options}
-        s3 = cast("StoreOptions", store_options | dict(s3))
+    hook = next((hook for hook in hooks if hook.url), None)
+    if not url and hook:
+        url, s3 = hook.url, cast("StoreOptions", {**hook.store_options, **s3})
     counts: list[tuple[str | None, int]] = []
     if url:
         with open_archive(url, s3) as archive:
@@ -163,7 +161,8 @@ class _Hooks(NamedTuple):
     """Hooks of monocontext in a settings file of an agent."""
 
     label: str  # names the agent and the file
-    options: dict[str, object]  # those of the hooks, such as `url`
+    url: str  # of the archive; empty if the hooks do not name it
+    store_options: StoreOptions
 
 
 def _find_hooks(folder: Path) -> tuple[list[_Hooks], list[str]]:
@@ -174,7 +173,8 @@ def _find_hooks(folder: Path) -> tuple[list[_Hooks], list[str]]:
             options = settings.hook_options(settings.read_settings(path))
             if options is None:
                 continue
-            hooks.append(_Hooks(f"hooks of {agent.name} in {path}", options))
+            s3 = cast("StoreOptions", {name: options[name] for name in StoreOptions.__annotations__ if name in options})
+            hooks.append(_Hooks(f"hooks of {agent.name} in {path}", str(options.get("url") or ""), s3))
             if agent.name == "codex" and CODEX_TRUST not in notes:
                 notes.append(CODEX_TRUST)
         clean_up = describe_clean_up(agent, folder)
