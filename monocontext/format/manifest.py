@@ -327,8 +327,10 @@ class Root(NamedTuple):
 
 
 def find_root(store: Store, generation: int | None = None) -> Root:
-    """Read the root of a generation, by default the newest (1 GET; 1 more if it is damaged; if `manifest.json` is
-    missing, 1 LIST and 1 GET more). Raises `NotFound`, `NotAContext`, `DamagedData`, `UnsupportedFormat`."""
+    """Read the root of a generation, by default the newest. Raises `NotFound`, `NotAContext`, `DamagedData`, or
+    `UnsupportedFormat`.
+
+    Cost: 1 GET; 1 GET more if the root is damaged; 1 LIST and 1 GET more if `manifest.json` is missing."""
     if generation is not None:
         try:
             return _read_root(store, generation_key(check_int("generation", generation, 0)), generation)
