@@ -35,7 +35,7 @@ def main(arguments: argparse.Namespace) -> int:
     print(head_line("text", "way", "cold", "warm", "CPU"))
     for size, size_bytes in arguments.sizes.items():
         for way, result in _measure(size_bytes, arguments.samples).items():
-            print(row_line(size, way, *(f"{result[kind]:.3f}" for kind in ("cold", "warm", "cpu"))), flush=True)
+            print(row_line(size, way, *(f"{result[figure]:.3f}" for figure in ("cold", "warm", "cpu"))), flush=True)
     return 0
 
 
@@ -44,7 +44,7 @@ def _measure(size_bytes: int, samples: int) -> dict[str, dict[str, float]]:
     with _make_server(size_bytes) as server:
         measure = partial(run_client, client.__file__, endpoint=server.endpoint)
         runs_by_way = in_turns(client.WAYS, samples, lambda way: measure(way, "ctx", NEEDLE))
-    return {way: {kind: min(run[kind] for run in runs) for kind in runs[0]} for way, runs in runs_by_way.items()}
+    return {way: {figure: min(run[figure] for run in runs) for figure in runs[0]} for way, runs in runs_by_way.items()}
 
 
 def _make_server(size_bytes: int) -> S3StandIn:

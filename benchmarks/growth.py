@@ -125,15 +125,15 @@ def scale_rows(terabytes: float = TERABYTES) -> Iterator[Row]:
     root_bytes = stored_text.head("manifest.json").size_bytes
     store, workers = CountingStore(stored_text), simulated_workers()
     context = Monocontext.open(store, workers=workers)
-    size = f"{terabytes:g} TB, virtual"
-    yield Row(f"{size}: root", "<= 64 KB", f"{root_bytes / 1000:.1f} KB", root_bytes <= 64 << 10)
-    yield Row(f"{size}: open", "1 GET", f"{store.gets} GET", store.gets == 1)
+    prefix = f"{terabytes:g} TB, virtual"
+    yield Row(f"{prefix}: root", "<= 64 KB", f"{root_bytes / 1000:.1f} KB", root_bytes <= 64 << 10)
+    yield Row(f"{prefix}: open", "1 GET", f"{store.gets} GET", store.gets == 1)
     store.reset()
     began = workers.now()
     context[len(context) // 3 :][:500]
     waited = workers.now() - began
     measured = f"{store.gets} GETs, {store.bytes_read / 1e6:.2f} MB, {waited * 1000:.0f} ms"
-    yield Row(f"{size}: a slice", "<= 4 rounds", measured, store.gets <= 4)
+    yield Row(f"{prefix}: a slice", "<= 4 rounds", measured, store.gets <= 4)
     store.reset()
     began, cpu_began = workers.now(), time.process_time()
     offset = context.find(NEEDLE)
@@ -141,7 +141,7 @@ def scale_rows(terabytes: float = TERABYTES) -> Iterator[Row]:
     measured = f"{store.gets:,} GETs, {store.bytes_read / 1e6:,.0f} MB, {seconds:.1f} s, {cpu_seconds:.0f} CPU s"
     measured += f", ${store.gets * GET_DOLLARS:.3f}"
     is_found = offset // len(FRAME) == needle_frames[0]
-    yield Row(f"{size}: find a rare needle", "printed: it is at a fifth", measured, is_found)
+    yield Row(f"{prefix}: find a rare needle", "printed: it is at a fifth", measured, is_found)
 
 
 PARTS = {"appends": append_rows, "scale": scale_rows}

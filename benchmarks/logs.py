@@ -87,9 +87,9 @@ _SYLLABLES = re.findall(r"\w+", "ba co di fe gu ha jo ki la me no pa qui ro su t
 def make_logs(size_bytes: int, seed: int) -> Iterator[bytes]:
     """A log in blocks of whole lines, in order; the last block may be shorter."""
     for number in range(-(-size_bytes // BLOCK_BYTES)):
-        size = min(BLOCK_BYTES, size_bytes - number * BLOCK_BYTES)
+        block_bytes = min(BLOCK_BYTES, size_bytes - number * BLOCK_BYTES)
         data = _block(seed, number)
-        yield data if size == BLOCK_BYTES else data[: size - 1] + b"\n"
+        yield data if block_bytes == BLOCK_BYTES else data[: block_bytes - 1] + b"\n"
 
 
 def make_incident(size_bytes: int, share: float) -> bytes:
@@ -102,31 +102,31 @@ def make_incident(size_bytes: int, share: float) -> bytes:
 def _block(seed: int, number: int) -> bytes:
     dice = Random(f"logs {seed} {number}")
     weights = [1 / (rank + 1) ** 1.35 for rank in range(len(_TEMPLATES))]
-    kinds = dice.choices(_TEMPLATES, weights, k=BLOCK_BYTES // 60)
+    templates = dice.choices(_TEMPLATES, weights, k=BLOCK_BYTES // 60)
     entries: list[str] = []
-    left, milliseconds, kind = BLOCK_BYTES, 0, kinds[0]
+    left_bytes, milliseconds, usual = BLOCK_BYTES, 0, templates[0]
     requests = [_uuid(dice) for _ in range(3)]
-    while left > _LEAST_BYTES:
+    while left_bytes > _LEAST_BYTES:
         if dice.random() < _QUIET:
             milliseconds = min(milliseconds + int(dice.expovariate(1 / 60)), _BLOCK_MILLISECONDS - 1)
         if dice.random() >= _STICKY:
-            kind = kinds[len(entries)]
+            usual = templates[len(entries)]
         if len(entries) % 4 == 0:
             requests = [*requests[1:], _uuid(dice)]
-        template = dice.choice(_TRACEBACKS) if dice.random() < _TRACEBACK else kind
+        template = dice.choice(_TRACEBACKS) if dice.random() < _TRACEBACK else usual
         entries.append(_filled(template, _time(number, milliseconds), requests[int(3 * dice.random())], dice))
-        left -= len(entries[-1])
+        left_bytes -= len(entries[-1])
     filler = f"{_time(number, milliseconds)} DEBUG [pad] runtime.memory page map "
-    digits = f"{dice.getrandbits(8 * left):0{2 * left}x}"
-    return ("".join(entries) + filler + digits[: left - len(filler) - 1] + "\n").encode()
+    digits = f"{dice.getrandbits(8 * left_bytes):0{2 * left_bytes}x}"
+    return ("".join(entries) + filler + digits[: left_bytes - len(filler) - 1] + "\n").encode()
 
 
 def _filled(template: str, time: str, request: str, dice: Random) -> str:
     """An entry of the log: a template whose holes are filled."""
 
     def fill(hole: re.Match[str]) -> str:
-        kind, width = hole[1], int(hole[2] or 0)
-        match kind:
+        name, width = hole[1], int(hole[2] or 0)
+        match name:
             case "t":
                 return time
             case "id":

@@ -90,33 +90,33 @@ print(context[{offset}:{end}])
 """
 
 
-def _chunk_count(text: Text, wanted: int, size: int) -> int:
-    """The number of chunks of `size` characters to read: a small text has fewer than wanted."""
-    return min(wanted, text.characters // size)
+def _covered_characters(text: Text, most_chunks: int, characters: int) -> int:
+    """The characters in all chunks of `characters` to read: `most_chunks`, or fewer if the text is small."""
+    return min(most_chunks, text.characters // characters) * characters
 
 
-def _with_code_words(frames: int, wanted: int, size: int, places: Sequence[float]) -> Text:
+def _plant_words(frames: int, most_chunks: int, characters: int, shares: Sequence[float]) -> Text:
     """A text with three code words, each in a line at its share of the characters that the chunks cover."""
     text = text_of("prose", frames)
-    count = _chunk_count(text, wanted, size)
-    for number, (share, word) in enumerate(zip(places, _CODE_WORDS, strict=True)):
-        text.plant(count * size * share / text.characters, f"the code word part {number} is {word}")
+    covered_characters = _covered_characters(text, most_chunks, characters)
+    for number, (share, word) in enumerate(zip(shares, _CODE_WORDS, strict=True)):
+        text.plant(covered_characters * share / text.characters, f"the code word part {number} is {word}")
     text.truth = " ".join(_CODE_WORDS)
     return text
 
 
-_chunk_text = partial(_with_code_words, wanted=CHUNKS, size=CHUNK_CHARACTERS, places=(0.3, 0.6, 0.9))
-_map_text = partial(_with_code_words, wanted=MAP_CHUNKS, size=MAP_CHUNK_CHARACTERS, places=(0.15, 0.55, 0.95))
+_chunk_text = partial(_plant_words, most_chunks=CHUNKS, characters=CHUNK_CHARACTERS, shares=(0.3, 0.6, 0.9))
+_map_text = partial(_plant_words, most_chunks=MAP_CHUNKS, characters=MAP_CHUNK_CHARACTERS, shares=(0.15, 0.55, 0.95))
 
 
-def _ask_about_chunks(text: Text, code: str, wanted: int, size: int) -> Conversation:
+def _ask_about_chunks(text: Text, code: str, most_chunks: int, characters: int) -> Conversation:
     yield _PEEK
-    printed = yield code.format(stop=_chunk_count(text, wanted, size) * size, size=size)
+    printed = yield code.format(stop=_covered_characters(text, most_chunks, characters), size=characters)
     return " ".join(re.findall("|".join(_CODE_WORDS), printed))
 
 
-_chunk_scan = partial(_ask_about_chunks, code=_ASK_CHUNKS, wanted=CHUNKS, size=CHUNK_CHARACTERS)
-_map_reduce = partial(_ask_about_chunks, code=_ASK_IN_BATCHES, wanted=MAP_CHUNKS, size=MAP_CHUNK_CHARACTERS)
+_chunk_scan = partial(_ask_about_chunks, code=_ASK_CHUNKS, most_chunks=CHUNKS, characters=CHUNK_CHARACTERS)
+_map_reduce = partial(_ask_about_chunks, code=_ASK_IN_BATCHES, most_chunks=MAP_CHUNKS, characters=MAP_CHUNK_CHARACTERS)
 
 
 _INCIDENT = "2026-03-01T12:00:00 ERROR incident-4711 volume vol-93 detached"

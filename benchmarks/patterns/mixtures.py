@@ -70,10 +70,10 @@ def _symbol_search(text: Text) -> Conversation:
     """Finds the definition of a function in source code, then its uses."""
     yield _HEAD
     printed = yield "at = context.find('def reticulate_splines')\nprint(at)\nprint(context[at:at + 1200])\n"
-    said = re.search(r"\* (\d+)", printed)
+    number = re.search(r"\* (\d+)", printed)
     printed = yield _FIND_USES
     uses = numbers(printed.partition("\n")[0])
-    return f"{said[1] if said else NOT_FOUND} {len(uses)}"
+    return f"{number[1] if number else NOT_FOUND} {len(uses)}"
 
 
 _cjk_text = planted_text("cjk", "甲子", (0.57, "黑龍江畔有一座燈塔名為𠮷祥塔建於甲子年"))
@@ -141,16 +141,16 @@ _zoom_text = planted_text("code", "24")
 def _literal_zooms(text: Text) -> Conversation:
     """Reads at two literal addresses in each turn, then at eight of them again."""
     yield "print(len(context))\n"
-    dice, places, seen = Random(11), [], 0
+    dice, offsets, seen = Random(11), [], 0
     for _ in range(12):
         pair = [dice.randrange(text.characters - 4000) for _ in range(2)]
-        places += pair
+        offsets += pair
         printed = yield (
             f"a = context[{pair[0]}:{pair[0] + 3000}]\nb = context[{pair[1]}:{pair[1] + 3000}]\n"
             "print(len(a.splitlines()) > 5, len(b.splitlines()) > 5)\n"
         )
         seen += printed.count("True")
-    for offset in places[:8]:
+    for offset in offsets[:8]:
         yield f"print(context[{offset}:{offset + 3000}])\n"
     return str(seen)
 

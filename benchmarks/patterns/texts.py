@@ -116,5 +116,5 @@ def _cjk(dice: Random) -> str:
 
 def count_in(text: Text, needle: str) -> int:
     """The number of occurrences of a needle, provided that none crosses two frames."""
-    plain = text.filler.count(needle)
-    return plain * text.frames + sum(piece.count(needle) - plain for piece in text.planted.values())
+    count_in_filler = text.filler.count(needle)
+    return count_in_filler * text.frames + sum(piece.count(needle) - count_in_filler for piece in text.planted.values())

@@ -78,8 +78,8 @@ def prepare(folder: Path, size_bytes: int, questions: Sequence[Question], source
     key = [sys.version, str(sources.root), [(item.text, item.share) for item in planted]]  # what the text depends on
     name = hashlib.sha256(json.dumps(key).encode()).hexdigest()[:12]
     location = folder / f"{size_bytes}-{name}"
-    done = location.with_suffix(".done")
-    if not done.exists():
+    marker = location.with_suffix(".done")
+    if not marker.exists():
         publish(build(size_bytes, planted, sources), location, replace=True)
-        done.touch()
+        marker.touch()
     return location

@@ -46,10 +46,10 @@ def score(question: Question, answer: str | None) -> float:
         case "set":
             return float(_members(answer) == _members(question.answer))
         case _:
-            given, right = _number(answer), _number(question.answer)
-            if given is None or right is None:
+            number, right = _number(answer), _number(question.answer)
+            if number is None or right is None:
                 return 0.0
-            return _COUNT_BASE ** abs(given - right) if question.rule == "count" else float(given == right)
+            return _COUNT_BASE ** abs(number - right) if question.rule == "count" else float(number == right)
 
 
 def normalise(text: str) -> str:

@@ -110,10 +110,10 @@ def _ask(plan: Plan, job: Job, location: Path, lm: LM, dollars: float | None) ->
     question = job.question
     with Monocontext.open(location, materialize_limit=1 << 40) as context:  # a new one has no cache of another run
         text = str(context) if job.arm == arms.IN_MEMORY else None
-        done = arms.answer(job.arm, question, arms.Setting(make_rlm, context, text, plan.window_tokens), dollars)
-    points = score(question, done.answer)
+        outcome = arms.answer(job.arm, question, arms.Setting(make_rlm, context, text, plan.window_tokens), dollars)
+    points = score(question, outcome.answer)
     asked = {"question": question.id, "family": question.family, "query": question.query, "expected": question.answer}
-    return {**asked, "score": points, "right": points == 1.0, **asdict(done)}
+    return {**asked, "score": points, "right": points == 1.0, **asdict(outcome)}
 
 
 def report(rows: Sequence[Row], left_out: int = 0) -> str:
@@ -159,8 +159,8 @@ def _model(plan: Plan, questions: Sequence[Question]) -> Iterator[LM]:
 
 def _check(plan: Plan) -> None:
     """Raise `BadPlan` for an unknown name, or a cap on dollars that would have no effect."""
-    for kind, given, known in (("arm", plan.arms, arms.ARMS), ("family", plan.families, FAMILIES)):
-        if unknown := [name for name in given if name not in known]:
+    for kind, named, known in (("arm", plan.arms, arms.ARMS), ("family", plan.families, FAMILIES)):
+        if unknown := [name for name in named if name not in known]:
             raise BadPlan(f"no {kind} {unknown[0]!r}: choose from {', '.join(known)}")
     if plan.max_dollars is not None and plan.model != ORACLE and not plan.base_url:
         name = plan.model.partition(":")[2] or plan.model  # without its provider
@@ -170,17 +170,17 @@ def _check(plan: Plan) -> None:
 
 def _read_or_begin(plan: Plan, out: Path) -> list[Row]:
     """The rows in the folder `out`, which gets the plan if it is new. Raises `BadPlan` if it holds another plan."""
-    path, ours = out / "runs.jsonl", json.loads(json.dumps(asdict(plan)))
+    path, new_plan = out / "runs.jsonl", json.loads(json.dumps(asdict(plan)))
     data = path.read_bytes() if path.exists() else b""
     whole_bytes = data.rfind(b"\n") + 1  # a kill may have cut the last line
     if not whole_bytes:
         out.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({"machine": machine_line(), "plan": ours}) + "\n")
+        path.write_text(json.dumps({"machine": machine_line(), "plan": new_plan}) + "\n")
         return []
     os.truncate(path, whole_bytes)  # in place, so that a kill loses no run
-    about, *rows = map(json.loads, data[:whole_bytes].splitlines())
-    theirs = about["plan"]
-    if differing := [name for name in ours if name not in CHANGEABLE_FIELDS and ours[name] != theirs.get(name)]:
+    first_line, *rows = map(json.loads, data[:whole_bytes].splitlines())
+    stored = first_line["plan"]
+    if differing := [name for name in new_plan if name not in CHANGEABLE_FIELDS and new_plan[name] != stored.get(name)]:
         name = differing[0]
-        raise BadPlan(f"{out} holds runs of another plan, whose {name} is {theirs.get(name)!r}: give another --out")
+        raise BadPlan(f"{out} holds runs of another plan, whose {name} is {stored.get(name)!r}: give another --out")
     return rows

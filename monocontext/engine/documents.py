@@ -71,8 +71,8 @@ class DocumentTable:
             return result
         self._group_size = min(2 * self._group_size, _MOST_AHEAD) if number == self._expected_page else 1
         numbers = range(number, min(number + self._group_size, len(self.page_refs)))
-        page, *more = self._load_pages(numbers)
-        self._ahead = dict(zip(numbers[1:], more, strict=True))
+        page, *later_pages = self._load_pages(numbers)
+        self._ahead = dict(zip(numbers[1:], later_pages, strict=True))
         self._expected_page = numbers.stop
         return page
 
@@ -195,9 +195,9 @@ class StoredDocuments(DocumentTable):
 
 
 def _bucket_item(table: NameTableRef, bucket: int) -> FetchItem:
-    size = bucket_bytes(table)
+    length = bucket_bytes(table)
 
     def decode(body: memoryview) -> CachedBytes:
-        return CachedBytes(check_bucket(bytes(body), bucket, table), size + _OBJECT_OVERHEAD_BYTES)
+        return CachedBytes(check_bucket(bytes(body), bucket, table), length + _OBJECT_OVERHEAD_BYTES)
 
-    return FetchItem(("names", table.id, bucket), documents_key(table.id), bucket * size, size, size, decode)
+    return FetchItem(("names", table.id, bucket), documents_key(table.id), bucket * length, length, length, decode)

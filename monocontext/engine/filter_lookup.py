@@ -255,11 +255,11 @@ def _rows_for(planner: Planner, query: Query, get_loaded: GetLoaded) -> _Rows | 
     """The rows of filters that decide a query, or the missing blocks. A few are read first, others only if needed."""
     rows: _Rows = {}
     for _ in range(_WAVES):
-        more = _read_rows(planner.rows_to_read(query, rows), get_loaded)
-        if isinstance(more, Missing):
-            return more
-        rows |= more
-        if not more:
+        new_rows = _read_rows(planner.rows_to_read(query, rows), get_loaded)
+        if isinstance(new_rows, Missing):
+            return new_rows
+        rows |= new_rows
+        if not new_rows:
             break
     return rows
 

@@ -68,10 +68,10 @@ class OriginalOptions(TextOptions, RootOptions, ReachOptions, total=False):
     keep_alive: bool | None
 
 
-def check_place(place: object) -> None:
+def check_place(location: object) -> None:
     """Raise `TypeError` unless a value is a URL, a path or a store."""
-    if not isinstance(place, str | os.PathLike) and not hasattr(place, "get_range"):
-        raise TypeError(f"open() takes a URL, a path or a store, not {type(place).__name__}")
+    if not isinstance(location, str | os.PathLike) and not hasattr(location, "get_range"):
+        raise TypeError(f"open() takes a URL, a path or a store, not {type(location).__name__}")
 
 
 def check_prefetch(prefetch: str) -> None:
@@ -153,15 +153,15 @@ class ContextHandle:
         the files that its root names: a root names the exact version (inode, time, size) and the checksums of a file,
         so no reader gets text that the writer did not have. Any other object needs `allow=`.
         """
-        own = self.store.url
+        own_url = self.store.url
         try:
             root, key = split_object(url)  # first, since it refuses a URL with credentials, and does not show them
         except InvalidUrl as error:
-            raise ForeignObject(f"{own} refers to {without_secrets(url)}: {error}") from None
-        trusted = [own, *self.allow, *(sources if own.startswith("file:") else ())]
+            raise ForeignObject(f"{own_url} refers to {without_secrets(url)}: {error}") from None
+        trusted = [own_url, *self.allow, *(sources if own_url.startswith("file:") else ())]
         if not any(is_within(url, location) for location in trusted):
             raise ForeignObject(
-                f"{own} refers to {url}, which is outside the context: to read it, open the context with "
+                f"{own_url} refers to {url}, which is outside the context: to read it, open the context with "
                 f"allow=[{url!r}], or with a folder or bucket that contains it"
             )
         if root not in self._foreign:  # with the endpoint and client of this store

@@ -60,8 +60,8 @@ class PieceLog(ReadLog):
             super().add(start, stop)
 
 
-def merge(ranges: Iterable[tuple[int, int]], most: int) -> list[tuple[int, int]]:
-    """At most `most` sorted ranges that cover these. Those that touch are merged; if too many remain, near ones too."""
+def merge(ranges: Iterable[tuple[int, int]], most_ranges: int) -> list[tuple[int, int]]:
+    """Sorted ranges that cover these. Those that touch are merged; if over `most_ranges` remain, near ones too."""
     gap = 0
     while True:
         merged: list[tuple[int, int]] = []
@@ -70,6 +70,6 @@ def merge(ranges: Iterable[tuple[int, int]], most: int) -> list[tuple[int, int]]
                 merged[-1] = (merged[-1][0], max(merged[-1][1], stop))
             else:
                 merged.append((start, stop))
-        if len(merged) <= most:
+        if len(merged) <= most_ranges:
             return merged
         ranges, gap = merged, max(2 * gap, 64)

@@ -251,11 +251,11 @@ class ServedReader:
             self._read_mark, ranges = self.read_log.since(self._read_mark)
             self._piece_mark, pieces = self.piece_log.since(self._piece_mark)
             before = self._reported_stats
-            self._reported_stats = now = replace(self._search_stats)
+            self._reported_stats = current = replace(self._search_stats)
             sizes = [self._real_bytes.popleft() for _ in range(min(len(self._real_bytes), _MOST_REAL_TEXTS))]
         fields, _ = self._ask(
             "report", read=ranges, handed=pieces, real=sizes,
-            looked_at=now.looked_at - before.looked_at, hits=now.hits - before.hits,
+            looked_at=current.looked_at - before.looked_at, hits=current.hits - before.hits,
         )  # fmt: skip
         classes = {"search": SearchStats, "prefetch": PrefetchStats, "real": RealStats}
         return Stats(**fields | {name: cls(**fields[name]) for name, cls in classes.items()})

@@ -221,8 +221,8 @@ class ReaderServer:
                 log.add(start, stop)
 
 
-def _unknown_what(fields: dict[str, Any], *known: str) -> BadRequest:
-    return BadRequest(f"what must be one of {', '.join(known)}, not {fields.get('what')!r:.50}")
+def _unknown_what(fields: dict[str, Any], *accepted: str) -> BadRequest:
+    return BadRequest(f"what must be one of {', '.join(accepted)}, not {fields.get('what')!r:.50}")
 
 
 def _frames_answer(texts: list[FrameText]) -> bytes:

@@ -85,8 +85,8 @@ def encode_answer(header: dict[str, Any], body: Iterable[bytes | memoryview] = (
 def split_answer(data: bytes | memoryview) -> tuple[dict[str, Any], memoryview]:
     """The header and the raw bytes of an answer. Not checked: the host is trusted."""
     view = memoryview(data)
-    size = int.from_bytes(view[:4], "big")
-    return json.loads(bytes(view[4 : 4 + size])), view[4 + size :]
+    head_bytes = int.from_bytes(view[:4], "big")
+    return json.loads(bytes(view[4 : 4 + head_bytes])), view[4 + head_bytes :]
 
 
 # -- records, without their keys and offsets in storage ----------------------------------------------------------------
@@ -102,10 +102,10 @@ def frame_row(frame: Frame) -> list[int]:
 
 def frame_of(row: Sequence[int]) -> Frame:
     """The frame of a `frame_row`. Its object and offset are placeholders, since a worker must not know them."""
-    number, start, characters, size, newlines, flags, start_byte, start_newline = row
+    number, start, characters, size_bytes, newlines, flags, start_byte, start_newline = row
     return Frame(
-        number, "the host's text", start_byte, size, size, characters, newlines, 0, flags, "raw", None, start,
-        start_byte, start_newline,
+        number, "the host's text", start_byte, size_bytes, size_bytes, characters, newlines, 0, flags, "raw", None,
+        start, start_byte, start_newline,
     )  # fmt: skip
 
 
