@@ -89,7 +89,7 @@ def _parse_put(text: str, key: str | None, parameters: Mapping[str, Any]) -> Com
     """Parse a put. Its key and value are both parameters, or are both in the text of the command."""
     ttl = _parse_ttl(parameters.get("ttl"))
     value = parameters.get("value")
-    is_ambiguous = False
+    reports_ttl = False
     if key is not None or value is not None:
         if key is None or value is None:
             raise CommandRefused(_SYNTAX["P"])
@@ -102,14 +102,13 @@ def _parse_put(text: str, key: str | None, parameters: Mapping[str, Any]) -> Com
         value, inline = _split_ttl(parts[2], reads_ttl=ttl is None)
         if inline is not None:
             ttl = _parse_ttl(inline)
-            is_ambiguous = _SPACES.search(value) is not None
-    match = parameters.get("if_match")
-    if match is not None and not isinstance(match, str):
+            reports_ttl = _SPACES.search(value) is not None
+    if_match, if_absent = parameters.get("if_match"), parameters.get("if_absent")
+    if if_match is not None and not isinstance(if_match, str):
         raise CommandRefused(_SYNTAX["P"])
-    absent = parameters.get("if_absent")
-    if absent not in (None, True, False) or (absent and match is not None):
+    if if_absent not in (None, True, False) or (if_absent and if_match is not None):
         raise CommandRefused(_SYNTAX["P"])
-    return Command("P", key, value, ttl, is_ambiguous, if_absent=bool(absent), if_match=match)
+    return Command("P", key, value, ttl, reports_ttl, if_absent=bool(if_absent), if_match=if_match)
 
 
 def _split_ttl(rest: str, reads_ttl: bool) -> tuple[str, str | None]:

@@ -120,15 +120,15 @@ class Redactor:
         separator = " " if is_command else ": "
         words = [f"'{item}'" if " " in item else item for item in results]
         secrets = find_secrets(separator.join(words), self._custom) if is_command or len(items) == 2 else []
-        begin = 0
-        for i, (item, quoted) in enumerate(zip(items, words, strict=True)):
-            end = begin + len(quoted)
-            after = bisect_right(secrets, begin, key=lambda span: span[1])
-            kind = next((kind for start, _, kind in secrets[after : after + 1] if start < end), "")
+        start = 0  # of the item's word in the joined text
+        for i, (item, word) in enumerate(zip(items, words, strict=True)):
+            stop = start + len(word)
+            following = bisect_right(secrets, start, key=lambda secret: secret.stop)
+            kind = next((secret.kind for secret in secrets[following : following + 1] if secret.start < stop), "")
             if kind and results[i] == item and len(item) <= _MOST_ARGUMENT and (is_command or is_mixed(item)):
                 self.findings.append(Finding(kind, line, ".".join(map(str, (*path, i))), len(item)))
                 results[i] = f"[REDACTED:{kind}]"
-            begin = end + len(separator)
+            start = stop + len(separator)
         return results
 
 
