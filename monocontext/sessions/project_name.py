@@ -96,14 +96,14 @@ def _without_login(address: str, *, has_scheme: bool) -> str:
     A password may hold `/`, `@` and what looks like a parameter; the value of a parameter may hold `@`. So the login
     ends at the last `@` before the first named parameter, or if none is there, at the last `@` before a host.
     """
-    address = address.replace("%40", "@")
     authority = address.partition("/")[0]
-    if _HOST_AND_PORT.fullmatch(authority) if has_scheme else "@" not in authority:
+    if _HOST_AND_PORT.fullmatch(authority) if has_scheme else not re.search("@|%40", authority):
         return address
     parameter = _NAMED_PARAMETER.search(address, len(authority) if has_scheme else 0)
     before_parameter = address[: parameter.start()] if parameter else address
-    if "@" in before_parameter:
-        return before_parameter.rpartition("@")[2]
+    at = "@" if "@" in before_parameter else "%40"
+    if at in before_parameter:
+        return before_parameter.rpartition(at)[2]
     login = _LOGIN_OF_HOST.match(authority)
     return address[login.end() :] if login else address
 
