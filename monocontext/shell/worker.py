@@ -25,7 +25,7 @@ from monocontext.shell.process import Host
 from monocontext.shell.tree import TextFiles
 from monocontext.text.monocontext import served_text
 
-_READ_SHARE = 8 / 9  # of a command line's time, in which texts are read; the rest is for the report of what was not
+_READ_SHARE = 8 / 9  # of a command line's time, for reading texts; in the rest it reports what it did not reach
 _MOST_MEMORY_BYTES = 2 << 30  # the limit of this process, which must run out of memory before the machine does
 _CACHE_BYTES = 16 << 20  # for frames of each text; the host has the main cache
 _KEPT_OUTPUT_BYTES = 10 << 20  # of our commands' output; bashkit drops the rest if it does not go to a pipe
@@ -38,7 +38,7 @@ _COMMANDS: dict[str, Command] = {
 _LOOP_READS_PIPE = re.compile(r"""\|&?(?:\s|#.*\n)*(?:(?:while|until|for|if|case|[{!])\s|\((?!\S*['"]))""")
 """Matches a command line in which a loop or a group reads a pipe, as in `| while read f; do`."""
 _TAKING_INPUT = (*_COMMANDS, *STOPPING, "cat", "seq", "yes")
-"""In such a loop or group, the first of these commands takes the whole pipe unless `command` precedes it."""
+"""Commands that need `command` before them in such a loop or group, lest they take the rest of the pipe."""
 _STOPPING_CALL = re.compile(rf"\b({'|'.join(STOPPING)})\b(?=(?:[^|;&\n]*?\s[^\s|;&-][^\s|;&]*+){{2}}|[^|;&\n]*[{{*?[])")
 """Matches a call of a command in `STOPPING` with several operands, as `tac a b` or `tac *.log`; not `tac -s x`."""
 

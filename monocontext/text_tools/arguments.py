@@ -13,7 +13,7 @@ from typing import Any, get_args
 from monocontext.errors import ToolRefusal
 from monocontext.options import suggestion
 
-_KINDS = {str: "a string", int: "an integer", float: "a number", bool: "true or false", NoneType: "null"}
+_TYPE_NAMES = {str: "a string", int: "an integer", float: "a number", bool: "true or false", NoneType: "null"}
 _INTEGER = re.compile(r"[+-]?[0-9]{1,4000}\Z")
 """An integer such as `5` or `-12`, not `5.0`, of at most 4,000 digits, since Python parses no more than 4,300."""
 _BOOLEANS: dict[Any, bool] = {"true": True, "yes": True, "on": True, "1": True, 1: True}
@@ -22,13 +22,13 @@ _MOST_NAME_CHARACTERS = 100  # the longest unknown name for which an error sugge
 HALF_A_PAIR = "half a surrogate pair, which is not a character"
 
 
-def check_arguments(tool: str, work: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+def check_arguments(tool: str, function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Convert arguments to the types of a tool's parameters. Raises `ToolRefusal` for the first that is wrong.
 
-    `tool` is the name of the tool, and `work` its function. Other forms of numbers and booleans are accepted if nothing
-    is lost: `"5"` and `5.0` for 5, `"true"` for True.
+    `tool` is the name of the tool that `function` runs. Other forms of numbers and booleans are accepted if nothing is
+    lost: `"5"` and `5.0` for 5, `"true"` for True.
     """
-    parameters = inspect.signature(work).parameters
+    parameters = inspect.signature(function).parameters
     for name in arguments:
         if name not in parameters:
             near = suggestion(name, parameters) if len(name) <= _MOST_NAME_CHARACTERS else ""
@@ -42,23 +42,23 @@ def check_arguments(tool: str, work: Callable[..., Any], arguments: Mapping[str,
 
 def _convert(name: str, value: Any, annotation: Any) -> Any:
     """Convert a value to one of the types in an annotation. Raises `ToolRefusal` if none has an equal value."""
-    kinds = get_args(annotation) or (annotation,)
-    if type(value) in kinds:
+    types = get_args(annotation) or (annotation,)
+    if type(value) in types:
         if isinstance(value, str) and not is_unicode(value):
             raise ToolRefusal(f"{name} contains {HALF_A_PAIR}")
         return value
-    if int in kinds and isinstance(value, str) and _INTEGER.match(value.strip()):
+    if int in types and isinstance(value, str) and _INTEGER.match(value.strip()):
         return int(value)
-    if int in kinds and isinstance(value, float) and value.is_integer():
+    if int in types and isinstance(value, float) and value.is_integer():
         return int(value)
-    if float in kinds and not isinstance(value, bool) and (number := _number(value)) is not None:
+    if float in types and not isinstance(value, bool) and (number := _number(value)) is not None:
         return number
-    if bool in kinds and isinstance(value, str | int | float):
+    if bool in types and isinstance(value, str | int | float):
         result = _BOOLEANS.get(value.lower() if isinstance(value, str) else value)
         if result is not None:
             return result
-    takes = " or ".join(word for kind, word in _KINDS.items() if kind in kinds)
-    raise ToolRefusal(f"{name} must be {takes}, not {json.dumps(value)}")
+    expected = " or ".join(word for type_, word in _TYPE_NAMES.items() if type_ in types)
+    raise ToolRefusal(f"{name} must be {expected}, not {json.dumps(value)}")
 
 
 def _number(value: Any) -> float | None:

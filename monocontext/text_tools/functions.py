@@ -36,7 +36,7 @@ from monocontext.text_tools.replies import (
 )
 from monocontext.text_tools.shell import Shell, folder_of
 
-Place = Monocontext | str | os.PathLike[str] | Store  # an open text, or what `Monocontext.open` takes
+TextOrLocation = Monocontext | str | os.PathLike[str] | Store  # an open text, or what `Monocontext.open` takes
 
 _HEAD_CHARACTERS = 500  # the length, in characters, of the head and the tail that `describe` shows
 _MOST_QUERY_CHARACTERS = 10_000
@@ -180,7 +180,7 @@ class TextTools:
 
 @validate_options(OpenOptions)
 def tools(
-    context: Place | Mapping[str, Place],
+    context: TextOrLocation | Mapping[str, TextOrLocation],
     *,
     shell: bool = False,
     keep: str | os.PathLike[str] | None = None,
@@ -225,18 +225,18 @@ def tools(
     return functions
 
 
-def _shell(places: Mapping[str, Place], kept: KeepTool | None, options: OpenOptions) -> Shell:
+def _shell(contexts: Mapping[str, TextOrLocation], kept: KeepTool | None, options: OpenOptions) -> Shell:
     """A shell over texts and kept texts. The folder of a text is named after its key or, if that is empty, its URL."""
     texts: dict[str, Callable[[], Monocontext]] = {}
-    for name, place in places.items():
-        text = _open(place, options)
+    for name, context in contexts.items():
+        text = _open(context, options)
         texts[folder_of(name or text.url, texts)] = partial(_open, text, {})
     if kept:
         texts[KEPT] = kept.text
     return Shell(texts)
 
 
-def _open(context: Place, options: OpenOptions) -> Monocontext:
+def _open(context: TextOrLocation, options: OpenOptions) -> Monocontext:
     if isinstance(context, Monocontext):
         if options:
             raise TypeError(f"an open text takes no options: leave out {', '.join(options)}")
