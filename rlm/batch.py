@@ -119,7 +119,8 @@ class _Batch:
         self.runs.mkdir(parents=True, exist_ok=True)
         self.results: dict[str, Result] = {}  # the last result of each question, by id
         self.spent: dict[str, float] = dict.fromkeys(_SHARED, 0)  # by all tries so far
-        self._questions, self._out, self._answer, self._limits = questions, out, answer, limits
+        self._questions, self._out = questions, out
+        self._answer, self._limits = answer, limits
         self._shares: dict[str, Budget] = {}  # id of a question in progress -> its part of the limits
         self._ended: SimpleQueue[tuple[str, Result | BaseException]] = SimpleQueue()
 

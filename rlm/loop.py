@@ -175,10 +175,9 @@ class Loop:
             if self._is_top and setup.on_delta:
                 setup.on_delta(delta)
 
-        recorded_turn = turn if self._is_top else None
+        recorded = turn if self._is_top else None
         with thinking(self._meter.texts) if self._meter.texts else nullcontext():
-            ask = self._gateway.ask
-            reply = ask(setup.root, messages, model=setup.root_model, on_delta=on_delta, turn=recorded_turn)
+            reply = self._gateway.ask(setup.root, messages, model=setup.root_model, on_delta=on_delta, turn=recorded)
             if not has_streamed:
                 on_delta(reply.text)
         return reply
