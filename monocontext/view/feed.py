@@ -68,7 +68,7 @@ class ContextFeed:
         number, deadline = request.number_or_none("first") or 0, time.monotonic() + _SEARCH_SECONDS
         while number < documents.count and len(rows) < DOCUMENTS_PER_ANSWER and time.monotonic() < deadline:
             document = documents.table.document(number)
-            if globs.select(document.name) if globs else glob in document.name:
+            if glob in document.name or (globs and globs.select(document.name)):
                 metadata = metadata_line(self._text, document)[:_LISTED_METADATA_CHARACTERS]
                 rows.append({
                     "number": number, "name": document.name[:NAME_CHARACTERS], "characters": len(document),

@@ -53,6 +53,12 @@ def test_documents_by_name(feed: ContextFeed) -> None:
     assert ask(feed, "documents", glob="none") == {"rows": [], "next": None, "count": 5}
 
 
+def test_brackets_of_a_name_are_found_as_they_are(tmp_path: Path) -> None:
+    publish({"app/[slug]/page.tsx": "a\n", "d": "c\n"}, tmp_path)
+    feed = ContextFeed(Monocontext.open(tmp_path))
+    assert [row["name"] for row in ask(feed, "documents", glob="[slug]")["rows"]] == ["app/[slug]/page.tsx"]
+
+
 def test_a_long_list_goes_on(tmp_path: Path) -> None:
     publish({f"{n:04}": f"text {n}\n" for n in range(250)}, tmp_path / "many")
     feed = ContextFeed(Monocontext.open(tmp_path / "many"))
