@@ -39,9 +39,6 @@ _FOLDER_HELP = (
     "`sessions`: those of coding agents on this machine."
 )
 
-FolderOption = Annotated[
-    str | None, Option(metavar="DIR", help="Also answer about files in DIR, and about this machine's `sessions`.")
-]
 AskTool = Callable[..., Coroutine[Any, Any, ToolReply[Answer]]]
 
 
@@ -92,7 +89,8 @@ def _limit_cost(options: Mapping[str, Any], max_dollars: float | None) -> Mappin
 
 def _reply_of(completion: Completion) -> ToolReply[Answer]:
     """A reply with the answer and its sources, as text and as fields. Raises ToolRefusal if there is no answer."""
-    answer, unfinished = completion.answer, None if completion.finished else why_unfinished(completion)
+    answer = completion.answer
+    unfinished = None if completion.finished else why_unfinished(completion)
     if unfinished and not answer:
         raise ToolRefusal(unfinished)
     sources = format_sources(completion.sources) if completion.sources else ""
@@ -121,7 +119,9 @@ def _open_text(served: Served, folder: Path | None, name: str) -> Iterator[Any]:
 def mcp(
     listen: command.ListenOptions, model_options: ModelOptions, limits: Limits, s3: S3,
     contexts: command.Contexts = None, sessions: command.SessionsUrl = None, memory: command.MemoryUrl = None,
-    folder: FolderOption = None, trajectory: Trajectory = None, allow: Allow = None,
+    folder: Annotated[str | None, Option(metavar="DIR", help="Also answer about files in DIR, and about this machine's "
+                                                             "`sessions`.")] = None,
+    trajectory: Trajectory = None, allow: Allow = None,
 ) -> None:  # fmt: skip
     """Serve texts and answers over the Model Context Protocol (MCP). Limits apply to each question."""
     print_remark(describe_rights(limits["runner"]))

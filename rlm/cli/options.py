@@ -89,7 +89,7 @@ def limits(
     max_iterations: Annotated[int, Option(type=AT_LEAST_1, help="Turns after which the model must answer.")] = 30,
     max_calls: Annotated[int | None, Option(type=AT_LEAST_1, help="Limit of model calls, sub-calls included.")] = None,
     max_tokens: Annotated[int | None, Option(type=AT_LEAST_1, help="Limit of tokens, in and out.")] = None,
-    max_dollars: Annotated[float | None, Option(type=NOT_NEGATIVE, help="Limit of cost; often 1 by default.")] = None,
+    max_dollars: Annotated[float | None, Option(type=NOT_NEGATIVE, help="Limit of cost; 1 in run, chat, mcp.")] = None,
     max_seconds: Annotated[float | None, Option(type=NOT_NEGATIVE, help="Limit of time for each question.")] = None,
     max_depth: Annotated[int, Option(type=AT_LEAST_1, help="Depth of nested runs; 2 lets it start child runs.")] = 1,
     window_tokens: Annotated[int | None, Option(type=AT_LEAST_1, help="Context window of the root model.")] = None,
