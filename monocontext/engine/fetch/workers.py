@@ -177,8 +177,7 @@ def run_in_decoder(work: Callable[[], _T]) -> _T:
     MB of memory if many threads decode, 150 MB if one does.
     """
     arrival = Arrival()
-    results: list[_T] = []
-    errors: list[BaseException] = []
+    results, errors = list[_T](), list[BaseException]()
 
     def run() -> None:
         try:

@@ -49,7 +49,7 @@ class ServedReader:
         self._send = ask
         self._cache = FrameCache(cache_bytes)
         self._neighbourhoods: OrderedDict[int, None] = OrderedDict()  # those that were read, the latest last
-        self.frame = lru_cache(_MOST_RECORDS)(self._request_frame)  # safe for use by many threads, unlike `LRUCache`
+        self._records: dict[int, Frame] = {}  # by number; emptied when it is full, which is safe under threads
         self._reporting = Lock()  # so that two threads do not report the same reads
         self._search_stats = SearchStats()
         self._reported_stats = SearchStats()  # those that the host knows
@@ -77,8 +77,7 @@ class ServedReader:
         texts = self._cache.covering(start, stop)
         if texts is None and stop - start <= _SMALL_READ_CHARACTERS:
             self.read_log.add(start, stop)
-            _, body = self._ask("read", what="text", start=start, stop=stop)
-            return str(body, "utf-8")
+            return str(self._ask("read", what="text", start=start, stop=stop)[1], "utf-8")
         if texts:
             self.read_log.add(start, stop)
         return "".join(text.part(start, stop) for text in texts or self.frames(start, stop, eager=True))
@@ -193,9 +192,14 @@ class ServedReader:
 
     # -- frames and lines ------------------------------------------------------------------------------------------
 
-    def _request_frame(self, number: int) -> Frame:
+    def frame(self, number: int) -> Frame:
         """The record of a frame by its number."""
-        return wire.frame_of(self._locate("frame", number))
+        frame = self._records.get(number)
+        if frame is None:
+            if len(self._records) >= _MOST_RECORDS:
+                self._records.clear()
+            frame = self._records[number] = wire.frame_of(self._locate("frame", number))
+        return frame
 
     def locate(self, character: int) -> Frame:
         """The record of the frame that holds a character."""
@@ -217,8 +221,7 @@ class ServedReader:
             return 0
         text = self._cache.at(character)
         if text is not None:
-            frame = text.frame
-            return frame.start_newline + text.newlines_before(text.to_byte(character - frame.start))
+            return text.frame.start_newline + text.newlines_before(text.to_byte(character - text.frame.start))
         return int(self._locate("newlines", character))
 
     def record_hit(self, character: int) -> None:
@@ -230,8 +233,7 @@ class ServedReader:
 
     def _locate(self, what: str, number: int) -> Any:
         """The answer to a request `locate`: see `ReaderServer._locate`."""
-        header, _ = self._ask("locate", what=what, number=number)
-        return header["value"]
+        return self._ask("locate", what=what, number=number)[0]["value"]
 
     @cached_property
     def documents(self) -> DocumentTable:
@@ -315,6 +317,5 @@ class _ServedDocuments(DocumentTable):
     def find(self, name: str) -> int | None:
         if not self._refs:
             return None
-        header, _ = self._ask("documents", name=name)
-        number: int | None = header["number"]
+        number: int | None = self._ask("documents", name=name)[0]["number"]
         return number
