@@ -31,7 +31,7 @@ _AWS_SECRET = r"""(?x:[A-Z0-9]{16}[^A-Za-z0-9/+]  # the rest of the key id, as i
 TOKENS: tuple[Prefixed, ...] = (
     Prefixed({"langfuse": "sk-lf- pk-lf-", "axiom": "xaat- xapt-", "launchdarkly": "api- sdk- mob- rel-", "hubspot": "pat-na1- pat-na2- pat-eu1- pat-ap1- pat-au1- pat-ca1-", "plaid": "access-sandbox- access-development- access-production-"}, "[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"),
     Prefixed({"google": "AIza AQ.Ab GOCSPX- ya29. 1//0", "namespace": "nsct_ nsci_", "zep": "z_1dWlkIjoi", "gitlab": "glpat- glptt- gldt- glrt- glcbt- glsoat- glft- glffct- glimt- glagent- gloas- glrtr- glwt- GR1348941"}, r"[A-Za-z0-9_.-]{16,400}"),
-    Prefixed({"aws-bedrock": "ABSK bedrock-api-key-", "linkedin": "WPL_AP1.", "1password": "ops_eyJ", "customer-io-webhook": "whsec_ v1,whsec_"}, r"[A-Za-z0-9+/=_.-]{16,2000}"),
+    Prefixed({"aws-bedrock": "ABSK bedrock-api-key-", "linkedin": "WPL_AP1.", "1password": "ops_eyJ", "customer-io-webhook": "whsec_ v1,whsec_", "salesforce": "3MVG9 5AEP861"}, r"[A-Za-z0-9+/=_.-]{16,2000}"),
     Prefixed({"fireworks": "fw_ fpk_", "render": "rnd_", "mintlify": "mint_ mint_dsc_", "chroma": "ck-", "sonar": "squ_ sqp_ sqa_", "easypost": "EZAK EZTK", "mem0": "m0-", "ngrok": "cr_", "adafruit": "aio_"}, _ALNUM + "{20,64}"),
     Prefixed({"voyage": "pa- al-", "optimizely": "2:", "browser-use": "bu_"}, _WORD + "{40,64}" + _END),
     Prefixed({"llama": "LLM|"}, r"\d{10,20}\|[A-Za-z0-9_-]{20,60}"),  # llama.developer.meta.com
@@ -76,7 +76,6 @@ TOKENS: tuple[Prefixed, ...] = (
     Prefixed({"sendgrid": "SG.", "stackhawk": "hawk.", "tinybird": "p.eyJ"}, _WORD + r"{16,400}\." + _WORD + "{16,100}"),
     Prefixed({"resend": "re_"}, r"[A-Za-z0-9]{8}_[A-Za-z0-9]{20,40}|(?=[A-Za-z]{0,30}\d)[A-Za-z0-9]{32,40}" + _END),  # resend.com/docs
     Prefixed({"salesforce": "00D"}, r"[A-Za-z0-9]{12}(?:[A-Za-z0-9]{3})?![A-Za-z0-9_.]{80,200}"),  # developer.salesforce.com
-    Prefixed({"salesforce": "3MVG9 5AEP861"}, r"[A-Za-z0-9._+/=]{80,255}"),  # developer.salesforce.com
     Prefixed({"stripe": "pi_ seti_ cs_"}, r"[A-Za-z0-9]{20,60}_secret_[A-Za-z0-9]{20,60}"),  # docs.stripe.com/api
     Prefixed({"square": "EAAA"}, r"(?<![/+]EAAA)" + _WORD + "{56,100}"),  # developer.squareup.com
     Prefixed({"flutterwave": "FLWSECK- FLWSECK_TEST- FLWPUBK_TEST- FLWPUBK-"}, r"[A-Za-z0-9]{12,40}(?:-X)?"),  # developer.flutterwave.com

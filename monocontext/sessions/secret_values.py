@@ -178,7 +178,8 @@ def looks_random(value: str, least_characters: int) -> bool:
         return False
     is_long = length >= 28 and value.isalnum()
     if not digits:
-        most_average = 3.9 if is_long else (2.6 if length < 24 else 3.0)
+        short_average = 2.6 if length < 24 else 3.0
+        most_average = 3.9 if is_long else short_average
         return length >= 16 and length <= most_average * len(runs)
     if _HEX.fullmatch(value) or (len(value) >= 20 and value.isalnum() and _SCATTERED.search(value)):
         return True
