@@ -42,16 +42,16 @@ class ShellCall:
         self.written_bytes = 0  # the bytes of stdout that bashkit has taken
         self.least_status = 0  # the exit code if bashkit's own command returns 0
 
-    def options(self, words: Mapping[str, str], others: Iterable[str] = ()) -> tuple[list[tuple[str, str]], list[str]]:
+    def options(self, names: Mapping[str, str], others: Iterable[str] = ()) -> tuple[list[tuple[str, str]], list[str]]:
         """Parse the arguments into options, without `--color`, and operands. Raises `LeftToShell` for unknown options.
-        `words`: long names by letter. `{"q": "quiet", "n:": "lines="}`, where `n` takes a value, turns `-qn5 FILE` into
+        `names`: long names by letter. `{"q": "quiet", "n:": "lines="}`, where `n` takes a value, turns `-qn5 FILE` into
         `[("quiet", ""), ("lines", "5")]` and `["FILE"]`. `others`: long names of options without a letter."""
         arguments = [word + _NO_VALUE if word in ("--col", "--colo", "--color") else word for word in self.arguments]
         try:
-            flags, operands = getopt.gnu_getopt(arguments, "".join(words), [*words.values(), *others, "color="])
+            flags, operands = getopt.gnu_getopt(arguments, "".join(names), [*names.values(), *others, "color="])
         except getopt.GetoptError:
             raise LeftToShell from None
-        by_letter = {f"-{letter[0]}": word.rstrip("=") for letter, word in words.items()}
+        by_letter = {f"-{letter[0]}": name.rstrip("=") for letter, name in names.items()}
         flags = [(option, value.removesuffix(_NO_VALUE)) for option, value in flags if option != "--color"]
         named = [(by_letter.get(option, option[2:]), value) for option, value in flags]
         return named, [operand.removesuffix(_NO_VALUE) for operand in operands]

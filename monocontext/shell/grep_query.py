@@ -40,9 +40,9 @@ _CLASSES = {
     "graph": "!-~", "lower": "a-z", "print": " -~", "punct": r"!-/:-@\[-`{-~", "space": r"\s", "upper": "A-Z",
     "xdigit": "0-9A-Fa-f",
 }  # fmt: skip
-_CLASS = re.compile(r"\[:(\w+):\]")
+_CLASS = re.compile(r"\[:(\w+):\]")  # [:digit:]
 _TOKEN = re.compile(r"\\.|\[\^?\]?(?:\[:\w+:\]|[^\]])*\]|.", re.DOTALL)  # \. [^]a] [[:digit:]] a
-_ESCAPES = {r"\<": r"\b(?=\w)", r"\>": r"\b(?<=\w)", r"\`": r"\A", r"\'": r"\Z"}
+_ESCAPES = {r"\<": r"\b(?=\w)", r"\>": r"\b(?<=\w)", r"\`": r"\A", r"\'": r"\Z"}  # of GNU grep, and what `re` has
 _ESCAPES |= {escape: escape for escape in (rf"\{letter}" for letter in "bBwWsS123456789")}
 _TWO_REPEATS = re.compile(r"[*+?}][*+?]")  # a*?, which is lazy in Python; not a*b
 _NO_INTERVAL = re.compile(r"\{(?!(?:\d+(?:,\d*)?|,\d+)\})")  # {a}; not {2} {2,} {,3}
@@ -138,7 +138,7 @@ def _matches(name: str, globs: list[str]) -> bool:
 def _from_posix(pattern: str, *, extended: bool) -> str:
     r"""Translate a pattern of `grep` (`a\|b`) or, if `extended`, of `grep -E` (`a|b`) for `re`. Raises `re.error`."""
     tokens = _TOKEN.findall(pattern)
-    operators = [_operator(token, extended) for token in tokens]
+    operators = [_operator(token, extended=extended) for token in tokens]
     shape = "".join(operator or token.strip("{}") for operator, token in zip(operators, tokens, strict=True))
     is_foreign = tokens[-1:] == ["\\"] or "[" in tokens or _TWO_REPEATS.search(shape)
     if is_foreign or (not extended and _NO_INTERVAL.search(shape)):
@@ -158,7 +158,7 @@ def _from_posix(pattern: str, *, extended: bool) -> str:
     return "".join(parts)
 
 
-def _operator(token: str, extended: bool) -> str:
+def _operator(token: str, *, extended: bool) -> str:
     """The operator of `re` that a token stands for; empty if the token is a character or a set."""
     if token in ("*", "^", "$", "."):
         return token
