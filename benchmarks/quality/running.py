@@ -73,7 +73,7 @@ def run(
     for size, arm in product(plan.sizes_bytes, plan.arms):
         if arms.is_left_out(arm, size):
             say(f"{size:,} {arm}: left out, since the text is larger than {arms.STR_BYTES:,} bytes")
-    say(f"{len(jobs)} runs")
+    say(f"runs to make: {len(jobs)}")
     with _model(plan, questions) as lm, (out / "runs.jsonl").open("a") as file:
         for job in jobs:
             spent = sum(row["dollars"] or 0.0 for row in rows)
@@ -138,7 +138,7 @@ def report(rows: Sequence[Row], left_out: int = 0) -> str:
             *(share(sum(results), len(results)) for results in right.values()),
         ))  # fmt: skip
     if left_out:
-        lines.append(f"\n{left_out} runs were left out, since the cap on dollars was reached: raise --max-dollars.")
+        lines.append(f"\nRuns left out by the cap on dollars: {left_out}. Raise --max-dollars to make them.")
     return "\n".join(lines) + "\n"
 
 
