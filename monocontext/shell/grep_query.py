@@ -113,12 +113,16 @@ class GrepQuery:
         if self.is_rg:
             is_hidden = any(part.startswith(".") for part in (*folders, name))
             return self._globs.select(path) and (self.has("hidden") or not is_hidden)
-        is_included = _matches(name, self._values("include") or ["*"])
-        return is_included and not _matches(name, self._values("exclude")) and not any(map(self.skips, folders))
+        rules = [(option, glob) for option, glob in self._options if option in ("include", "exclude")]
+        # As in GNU grep, the last match wins. Without a match, a file is searched unless the first rule is an include.
+        default = "exclude" if rules and rules[0][0] == "include" else "include"
+        rule = next((option for option, glob in reversed(rules) if fnmatchcase(name, glob)), default)
+        return rule == "include" and not any(map(self.skips, folders))
 
     def skips(self, folder: str) -> bool:
         """Whether `--exclude-dir` excludes a folder, by its name."""
-        return _matches(folder.rpartition("/")[2], [glob.rstrip("/") for glob in self._values("exclude-dir")])
+        name = folder.rpartition("/")[2]
+        return any(fnmatchcase(name, glob.rstrip("/")) for glob in self._values("exclude-dir"))
 
     def _values(self, word: str) -> list[str]:
         return [value for option, value in self._options if option == word]
@@ -129,10 +133,6 @@ class GrepQuery:
         if values and not values[-1].isdecimal():
             raise LeftToShell  # such as `-C x`, for its message
         return min(int(values[-1]), _MOST_LINES) if values else None
-
-
-def _matches(name: str, globs: list[str]) -> bool:
-    return any(fnmatchcase(name, glob) for glob in globs)
 
 
 def _from_posix(pattern: str, *, extended: bool) -> str:
