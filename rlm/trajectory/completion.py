@@ -34,12 +34,12 @@ class Completion:
     trajectory_path: Path | None
     """The file of these lines, if there is one."""
     notes: tuple[str, ...] = ()
-    """Notes on the figures: models without a known price, cells that printed something else when replayed."""
+    """Sentences for the user, as on models without a known price, or on cells that printed something else on resume."""
     sources: tuple[Source, ...] = ()
     """The sources that the model named for its answer, `FINAL(x, sources=[...])`, without those that were not found."""
     reads: tuple[Read, ...] = ()
-    """The first 200 ranges of a lazy text that code received, in order: slices, lines of hits, matches, passages; not
-    the text that a search or a loop passed over. Empty for plain data."""
+    """The first 200 ranges of a lazy text that code received, in order, such as slices and matches, but not the text
+    that a search passed over. Empty for plain data."""
 
     def __str__(self) -> str:
         return self.answer

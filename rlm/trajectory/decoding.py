@@ -1,4 +1,4 @@
-"""Decode lines of a trajectory into turns, replies and costs. Strict: `fields` is the lenient reader, for the page.
+"""Decode lines of a trajectory into turns, replies and costs. It is strict; for the page, `fields` reads leniently.
 
 Every function here raises one of SHAPE_ERRORS, such as TrajectoryError, for a line that it cannot decode.
 """
@@ -94,8 +94,8 @@ def _count_call(call: Mapping[str, Any], usage: Usage) -> None:
     for model, sums in call["usage_summary"]["model_usage_summaries"].items():
         cost = _amount(sums.get("total_cost") if call.get("iterations") else call.get("dollars"))
         own_counts = {name: _count(sums.get(name)) for name in OWN_COUNTS}
-        calls, into, out = (_count(sums.get(f"total_{kind}")) for kind in ("calls", "input_tokens", "output_tokens"))
-        usage.count(model, ModelUsage(calls, into, out, cost, **own_counts))
+        counts = {name: _count(sums.get(f"total_{name}")) for name in ("calls", "input_tokens", "output_tokens")}
+        usage.count(model, ModelUsage(**counts, dollars=cost, **own_counts))
 
 
 def was_paid(call: Mapping[str, Any]) -> bool:
@@ -114,7 +114,7 @@ def own_turns(lines: Sequence[Mapping[str, Any]]) -> int:
 
 
 def describe_error(exc: Exception) -> str:
-    """What one of SHAPE_ERRORS says is wrong with a line, in words."""
+    """What is wrong with a line, in words, from one of SHAPE_ERRORS."""
     return f"{exc} is missing" if isinstance(exc, KeyError) else str(exc)
 
 

@@ -56,7 +56,7 @@ class Display:
             print_step(step, self._console)
 
     def say(self, text: str) -> None:
-        """Print a line of the command itself, which is always shown."""
+        """Print a line of the command itself, even without `shown`."""
         _print(self._console, text)
 
     def _render(self) -> Any:

@@ -15,7 +15,7 @@ from rlm.calls.records import ChildRun
 from rlm.calls.usage import ModelUsage, Usage, cost_of
 from rlm.errors import LLMError, TrajectoryError
 from rlm.models.lm import Reply, call_key
-from rlm.trajectory import decoding
+from rlm.trajectory import decoding, fields
 from rlm.trajectory.step import Step
 from rlm.trajectory.trajectory import VERSION, partial_of
 
@@ -36,15 +36,17 @@ class Recording:
         try:
             _check_metadata(lines)
             self.metadata, *self.iterations = lines
-            self.open_lines = self._open_question()  # the lines of the question that has no answer yet
+            last_question = self._last_question()
+            has_answer = bool(last_question) and last_question[-1]["final_answer"] is not None
+            self.open_lines = [] if has_answer else last_question  # the lines of the question that has no answer yet
             turn_in_progress = len(self.iterations) + 1
             self._partial = [record for record in partial if record["iteration"] == turn_in_progress]
             replies = [record for record in self._partial if record["type"] == "reply" and "error" not in record]
             self._root_replies = {line["iteration"]: decoding.root_reply(line) for line in self.iterations}
             self._root_replies |= {record["turn"]: decoding.call_reply(record) for record in replies}
             self._children = [record for record in self._partial if record["type"] == "child"]
-            other_calls = [record for record in self._partial if record["type"] == "call"]
-            calls = decoding.sub_calls(self.iterations) + self._children + other_calls
+            calls = decoding.sub_calls(self.iterations)
+            calls += [record for record in self._partial if record["type"] != "reply"]
             self.sub_models = tuple(dict.fromkeys(str(call["root_model"]) for call in calls))  # in order of first use
             self._lock = threading.Lock()  # guards `_calls`
             self._calls = _by_key(calls)
@@ -106,7 +108,7 @@ class Recording:
         reason = str(self.iterations[-1].get("reason")) if self.iterations else ""
         if self.open_lines or not reason.startswith("max_"):
             return
-        self.open_lines, usage = self._open_question(counts_forced=False), Usage()
+        self.open_lines, usage = self._last_question(), Usage()
         self.count_into(usage)
         spent_and_limits: dict[str, tuple[float, float | None]] = {
             "max_iterations": (self.turns, budget.iterations), "max_calls": (usage.calls, budget.calls),
@@ -117,15 +119,10 @@ class Recording:
         if limit is not None and spent >= limit:
             self.open_lines = []  # it would end at once
 
-    def _open_question(self, *, counts_forced: bool = True) -> list[dict[str, Any]]:
-        """The lines of the last question; empty if it has an answer. `counts_forced`: whether an answer that was forced
-        at a limit counts as one."""
+    def _last_question(self) -> list[dict[str, Any]]:
+        """The lines of the last question."""
         begin = max((index for index, line in enumerate(self.iterations) if line.get("question")), default=0)
-        lines = self.iterations[begin:]
-        if not lines or lines[-1]["final_answer"] is None:
-            return lines
-        is_forced = str(lines[-1].get("reason")).startswith("max_")
-        return lines if is_forced and not counts_forced else []
+        return self.iterations[begin:]
 
     @property
     def turns(self) -> int:
@@ -164,18 +161,18 @@ class Recording:
 def load_resumable(path: str | os.PathLike[str]) -> Recording:
     """The recording of a run that can be resumed. Raises TrajectoryError, also for a file of another program."""
     recording = Recording.load(path)
-    fields = dict(recording.metadata)
+    metadata = dict(recording.metadata)
     for name in ("context", "environment_kwargs", "backend_kwargs"):
-        if isinstance(inner := fields.get(name), dict):
-            fields |= {f"{name}.{key}": value for key, value in inner.items()}
+        if isinstance(inner := metadata.get(name), dict):
+            metadata |= {f"{name}.{key}": value for key, value in inner.items()}
     for name, type_ in _REQUIRED_FIELDS.items():
-        if not isinstance(fields.get(name), type_):
+        if not isinstance(metadata.get(name), type_):
             reason = f"its metadata has no valid field {name!r}, as if another program had written it"
             raise TrajectoryError(f"{path} cannot be resumed: {reason}")
     try:
-        Budget(**fields["budget"])
-        if fields["max_depth"] < 1:
-            raise ValueError(f"max_depth must be at least 1, not {fields['max_depth']}")
+        Budget(**metadata["budget"])
+        if metadata["max_depth"] < 1:
+            raise ValueError(f"max_depth must be at least 1, not {metadata['max_depth']}")
         recording.check_turns()
     except (TypeError, ValueError) as exc:
         raise TrajectoryError(f"{path} cannot be resumed: {exc}") from None
@@ -186,8 +183,7 @@ def _by_key(calls: list[dict[str, Any]]) -> dict[str, deque[dict[str, Any]]]:
     """The recorded calls by key, those of one key in order."""
     by_key: dict[str, deque[dict[str, Any]]] = defaultdict(deque)
     for call in sorted(calls, key=lambda call: call.get("order") or 0):
-        prompt = call.get("prompt")
-        messages = [{"role": "user", "content": prompt if isinstance(prompt, str) else ""}]
+        messages = [{"role": "user", "content": fields.text(call.get("prompt"))}]
         key = call.get("key") or call_key(call["root_model"], messages)  # other programs record no key
         by_key[key].append(call)
     return by_key
@@ -195,8 +191,8 @@ def _by_key(calls: list[dict[str, Any]]) -> dict[str, deque[dict[str, Any]]]:
 
 def _check_metadata(lines: Sequence[Mapping[str, Any]]) -> None:
     """Raise TrajectoryError unless the first line begins a trajectory that this version reads."""
-    if not lines or lines[0].get("type") != "metadata":
-        raise TrajectoryError("this is not a trajectory: its first line is not of type 'metadata'")
+    if not lines or lines[0].get("type") != "metadata" or "root_model" not in lines[0]:
+        raise TrajectoryError("this is not a trajectory: its first line is not of type 'metadata' with a `root_model`")
     version = lines[0].get("trajectory_version", VERSION)
     if version > VERSION:
         raise TrajectoryError(f"trajectory version {version} is newer than {VERSION}: upgrade monocontext-rlm")

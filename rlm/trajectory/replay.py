@@ -1,11 +1,11 @@
-"""A model that answers with the replies of a recorded run."""
+"""Define a model that answers with the replies of a recorded run."""
 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 from rlm.errors import ScriptExhausted, TrajectoryError
@@ -15,7 +15,7 @@ from rlm.trajectory.recording import Recording
 
 
 class ReplayLM:
-    """Answers with the replies of a trajectory, as root and as model of sub-calls, so that a run can be shown for free.
+    """Answers with the replies of a trajectory, as root and for sub-calls, so that showing a run costs nothing.
     A prompt of several messages gets the next reply of the recorded root; a single message gets the recorded reply to
     it. A run with child runs cannot be replayed, since their roots send prompts of several messages too."""
 
@@ -27,19 +27,14 @@ class ReplayLM:
             self._recording = Recording(list(trajectory))
         if any("iterations" in call for call in sub_calls(self._recording.iterations)):
             raise TrajectoryError("a run with child runs cannot be replayed: choose a run with max_depth=1")
-        if "root_model" not in self._recording.metadata:
-            raise TrajectoryError("this is not a trajectory: its first line has no root_model")
         self.model = str(self._recording.metadata["root_model"])
         """The root model of the recorded run."""
-        self._lock = threading.Lock()
-        self._turn = 0
+        self._turns = count(1)  # the turns of the root that are still to be replayed
 
     def complete(self, messages: Sequence[Message], *, model: str | None = None, on_delta: OnDelta = None) -> Reply:
         """The recorded reply. Raises ScriptExhausted if there is none, LLMError if the recorded call failed."""
         if len(messages) > 1:
-            with self._lock:
-                self._turn += 1
-                turn = self._turn
+            turn = next(self._turns)
             reply = self._recording.root_reply(turn)
             missing = f"the trajectory holds no turn {turn}: ask the question that it records"
         else:

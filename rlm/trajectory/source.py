@@ -27,7 +27,7 @@ NO_SOURCES = "The model named no sources for this answer."
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A range of characters [start, stop) of the context that code received, within one document."""
+    """A range of characters [start, stop) of the context, within one document, that code received."""
 
     start: int
     stop: int
@@ -107,7 +107,7 @@ class _ClaimRefused(ValueError):
 def cite(context: object, claims: Sequence[Claim], read: Sequence[Range] | None) -> tuple[list[Source], list[str]]:
     """Look up the sources that a model claims. Returns those that were found, and a note on each other claim. `read`:
     the ranges that the run has read, in which quotes are searched; None for a context that does not record them. Costs
-    1 GET for each source that is not in the cache."""
+    1 GET for each source that is not in the cache, and the GETs of a search for each quote."""
     parts = text_parts(context)
     if claims and not parts:
         return [], ["the context is not a text, so the sources of the answer are neither checked nor shown"]

@@ -20,7 +20,7 @@ class Cell:
     code: str
     result: CellResult
     io: dict[str, float] | None = None
-    """The cost of reading from storage meanwhile: `gets`, `bytes`, `hits`, `ms` waited. None if it is not counted."""
+    """What the cell read from storage: `gets`, `bytes`, `hits`, `ms` waited. None without lazy texts."""
     ranges: Sequence[Sequence[int]] | None = None
     """Character ranges [start, stop) that were read, also by searches. None if the context does not record them."""
     start_seconds: float = 0.0
@@ -28,7 +28,7 @@ class Cell:
     calls_seconds: float = 0.0
     """Seconds of its execution during which at least one sub-call was in progress."""
     ahead: dict[str, float] | None = None
-    """The cost of reading ahead meanwhile: gets, bytes. None if the context does not count."""
+    """The part of `io` that was read ahead: `gets`, `bytes`. None without lazy texts."""
     handed: Sequence[Sequence[int]] | None = None
     """Character ranges [start, stop) that its code received. None if the context does not record them."""
 
@@ -38,7 +38,7 @@ class Step:
     """One turn: a call of the root model, and the cells that its reply ran."""
 
     iteration: int
-    """From 1; a forced answer has the number after the last turn."""
+    """The number of the turn, from 1; a forced answer has the number after the last turn."""
     prompt: tuple[Message, ...]
     """All messages of the call."""
     reply: Reply
@@ -59,7 +59,7 @@ class Step:
     compacted: int = 0
     """The number of messages of earlier turns that were shortened before this call."""
     ahead: dict[str, float] | None = None
-    """The cost of reading ahead while waiting for the root: gets, bytes. None if the context does not count."""
+    """What was read ahead while the root replied: `gets`, `bytes`. None without lazy texts."""
     claims: tuple[Claim, ...] = ()
     """The model's citations for its answer; not checked."""
     refusal: Refusal = ""

@@ -25,6 +25,7 @@ from rlm.trajectory.source import Read, Source
 from rlm.trajectory.step import Cell, Step
 
 VERSION = 1  # of our fields, in the metadata line; readers refuse a higher one
+_WORDS = ("metadata", "iteration", "reply", "call", "child", "system", "user", "assistant")  # types and roles
 
 
 class Trajectory:
@@ -34,14 +35,13 @@ class Trajectory:
         self, target: str | os.PathLike[str] | None = None, *, secrets: Callable[[], Iterable[str]] = tuple
     ) -> None:
         """`target`: a file whose name ends in `.jsonl` and which each run replaces, or a directory that gets a file per
-        run. `secrets`: called before each line; the strings that it returns are never written."""
+        run. `secrets`: called before each line; the strings that it returns are written as `[secret]`."""
         self.records: list[dict[str, Any]] = []  # the lines so far
         self.path: Path | None = None if target is None else _path_for(Path(target))  # None if nothing is written
         self.warning = ""  # why the file is not complete; empty if it is
         self._secrets = secrets
         self._lock = threading.Lock()  # guards the files and `warning`
         self._ended = False  # whether the last question has its answer
-        self._has_begun = False  # whether the metadata line is written
 
     def begin(self, metadata: Mapping[str, Any]) -> None:
         """Write the metadata line to a new or emptied file. Raises OSError, before any call is paid."""
@@ -49,15 +49,12 @@ class Trajectory:
         self.records.append({"type": "metadata", "timestamp": now, "trajectory_version": VERSION, **metadata})
         if self.path:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.path.write_text("")
             partial_of(self.path).unlink(missing_ok=True)
-            self._append(self.path, self.records[-1])
-        self._has_begun = True
+            self.path.write_bytes(self._encode(self.records[-1]))
 
     def resume(self, records: Iterable[dict[str, Any]]) -> None:
         """Continue a file that has these lines. Cuts off an incomplete last line."""
         self.records = list(records)
-        self._has_begun = True
         for path in (self.path, partial_of(self.path)) if self.path else ():
             if path.exists():
                 os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
@@ -91,16 +88,18 @@ class Trajectory:
             self._change(partial(partial_of(self.path).unlink, missing_ok=True))
 
     def _append(self, path: Path, record: Mapping[str, Any]) -> None:
-        """Append a record to a file, without the secrets in it."""
-        line = json.dumps(record)
-        for secret in filter(None, self._secrets()):  # an empty one would match everywhere
-            line = line.replace(json.dumps(secret)[1:-1], "[secret]")
+        data = self._encode(record)
 
         def append() -> None:
             with path.open("ab") as file:
-                file.write(line.encode() + b"\n")
+                file.write(data)
 
         self._change(append)
+
+    def _encode(self, record: Mapping[str, Any]) -> bytes:
+        """The line of a record, without the secrets in it: the longest first, since one may contain another."""
+        secrets = sorted(filter(None, self._secrets()), key=len, reverse=True)  # an empty one would match everywhere
+        return json.dumps(_hide(record, secrets) if secrets else record).encode() + b"\n"
 
     def _change(self, change: Callable[[], object]) -> None:
         """Change a file, unless an earlier change failed, as on a full disk: lines after a gap are of no use."""
@@ -110,10 +109,20 @@ class Trajectory:
             try:
                 change()
             except OSError as exc:
-                if not self._has_begun:
-                    raise
                 self.warning = f"the trajectory ends early: {self.path} cannot be written: {exc.strerror or exc}"
                 log(WARNING, "%s", self.warning)
+
+
+def _hide(value: Any, secrets: Sequence[str]) -> Any:
+    """A JSON value with `[secret]` for each secret in its texts. Readers need the names of fields and `_WORDS`."""
+    if isinstance(value, str) and value not in _WORDS:
+        for secret in secrets:
+            value = value.replace(secret, "[secret]")
+    elif isinstance(value, Mapping):
+        return {name: _hide(item, secrets) for name, item in value.items()}
+    elif isinstance(value, (list, tuple)):
+        return [_hide(item, secrets) for item in value]
+    return value
 
 
 def partial_of(path: Path) -> Path:

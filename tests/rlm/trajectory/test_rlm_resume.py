@@ -345,6 +345,6 @@ def test_turns_of_child_runs_count_at_each_depth(tmp_path: Path) -> None:
     lm = ScriptedLM(["no code", "none", "nor here"])
     assert RLM(lm=lm, max_depth=3, max_iterations=5).resume(path, "text").reason == "max_iterations"
     assert len(lm.calls) == 1 + 1  # the fifth turn, and the forced answer
-    for trajectory, told in [(path, "child runs cannot be replayed"), ([{"type": "metadata"}, {}], "is missing")]:
+    for trajectory, told in [(path, "cannot be replayed"), ([{"type": "metadata", "root_model": "m"}, {}], "missing")]:
         with pytest.raises(TrajectoryError, match=told):
             ReplayLM(trajectory)
