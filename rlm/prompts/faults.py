@@ -1,7 +1,7 @@
 """Explain to the model why the code of its reply, or its answer in words, does not count. Does no I/O.
 
-An explanation says what is wrong with the reply, without example code: a model would copy that in place of its own. An
-answer in words is not run. The variable that it names counts only if no code beside it may change the variable.
+An explanation says what is wrong with the reply, without example code, which a model would copy. An answer in words is
+not run. A variable that it names counts only if no code beside it may change the variable.
 """
 
 from __future__ import annotations
@@ -76,13 +76,13 @@ _DATE = re.compile(r"^[ \t]*FINAL\([ \t]*(\d{4}([-/])\d\d?\2\d\d?|\d\d?([-/])\d\
 
 
 def explain_date(codes: Iterable[str]) -> str:
-    """Why `FINAL(2024-05-01)` was not run: Python computes a date without quotes. Empty if `codes` have no date."""
+    """Why `FINAL(2024-05-01)` was not run: Python computes a date without quotes. Empty if no code answers so."""
     date = next(filter(None, map(_DATE.search, codes)), None)
     return _UNQUOTED.format(date[1]) if date else ""
 
 
 def explain_answers(reply: str, hidden: str, finals: Sequence[TextFinal]) -> str:
-    """Why the answers in words of a reply do not count; empty if they do. `hidden`: the reply with code as spaces."""
+    """Why the answers in words of a reply do not count; empty if they do. `hidden`: `reply` with spaces for code."""
     last = finals[-1]
     if any((final.text, final.is_name) != (last.text, last.is_name) for final in finals):
         return _SEVERAL
@@ -102,7 +102,7 @@ def explain_answers(reply: str, hidden: str, finals: Sequence[TextFinal]) -> str
 
 
 def explain_code(reply: str, hidden: str) -> str:
-    """Why the code of a reply without an answer was not run; empty if no code. `hidden`: as for `explain_answers`."""
+    """Why the code of a reply without an answer was not run; empty if it has none. `hidden`: see `explain_answers`."""
     if re.search(r"^[ \t]*(?:FINAL|FINAL_VAR|SUBMIT)\(", hidden, re.MULTILINE):
         return _UNPAIRED
     if fence := _FENCE.search(reply):
@@ -137,7 +137,7 @@ def explain_final(final: TextFinal, known: Collection[str], *, is_alone: bool, s
 
 
 def _is_code(final: TextFinal, known: Collection[str], seen: str) -> bool:
-    """Whether an answer is code that was to be run: it calls or computes, and is neither a quote nor plain words."""
+    """Whether an answer is code that should be run: it calls or computes, and is neither a quote nor plain words."""
     if final.call is None:
         broken = _BROKEN_CODE.match(final.text)
         return broken is not None and broken[1] in {*known, *HELPERS} and not _PROSE.search(final.text)

@@ -46,7 +46,7 @@ def turn_message(turn: int, turns: int | None, query: str, *, has_text: bool, ha
 
     `has_text`: whether there is a context to look at. `has_run`: whether code of the model has run. `is_repeat`:
     whether the last reply repeated the one before it. Until code has run, the message asks to look first. Later ones
-    repeat the question and how to finish, since small models forget both; they would copy a `FINAL(your answer)`.
+    repeat the question and how to finish, since small models forget both, but no `FINAL(your answer)` to copy.
     """
     number = f"Turn {turn}" if turns is None else f"Turn {turn}/{turns}"
     look = f" {LOOK_FIRST}" if has_text and not has_run else ""
@@ -61,7 +61,7 @@ def turn_message(turn: int, turns: int | None, query: str, *, has_text: bool, ha
 
 
 def with_opening(messages: Sequence[Message], opening: str) -> list[Message]:
-    """The messages, and the one that opens a turn. Neighbours of one role, which some templates refuse, are joined."""
+    """The messages, then one that opens a turn. Neighbours of one role are joined: some chat templates refuse them."""
     joined: list[Message] = []
     for message in (*messages, {"role": "user", "content": opening}):
         if joined and joined[-1]["role"] == message["role"]:
@@ -72,8 +72,8 @@ def with_opening(messages: Sequence[Message], opening: str) -> list[Message]:
 
 
 def messages_after(step: Step, window: ModelWindow) -> list[Message]:
-    """The conversation after a turn: its prompt, its reply, and one message with output, errors and notices. A turn
-    that repeats the one before is left out. `window`: an output may fill only a part of it."""
+    """The conversation after a turn: the prompt, the reply, and one message with output, errors and notices. A turn
+    that repeats the one before is left out. `window`: the root's window, of which an output may fill a quarter."""
     *before, last = step.prompt
     if step.repeats:
         content = without_turn(last["content"])
@@ -158,7 +158,7 @@ class ModelWindow:
 
 
 def fit_output(text: str, window: ModelWindow) -> str:
-    """The output of a block, cut to as much of its head and tail as a quarter of the window holds."""
+    """The output of a block, cut to its head and tail if it exceeds a quarter of the window."""
     room = int(OUTPUT_SHARE * window.tokens)
     limit = len(text)
     while limit > _FEWEST_CHARACTERS:
@@ -171,8 +171,8 @@ def fit_output(text: str, window: ModelWindow) -> str:
 
 
 def compact(messages: Sequence[Message], window: ModelWindow) -> list[Message]:
-    """The messages, shortened until they fill at most 85 % of the window: older ones by level, and at last the newest,
-    cut to the room that the others leave."""
+    """The messages, shortened until they fill at most 85 % of the window: first older ones, by `_LEVELS`; at last the
+    newest, which is cut to the room that the others leave."""
     room, shortened = int(PROMPT_SHARE * window.tokens), list(messages)
     if window.count(messages) <= room:
         return shortened
@@ -194,7 +194,7 @@ def without_turn(text: str) -> str:
 
 
 def _shorten_older(messages: Sequence[Message], whole_turns: int, characters: int) -> list[Message]:
-    """The messages, with those of turns before the last `whole_turns` shortened to this many characters each."""
+    """The messages; those of turns before the last `whole_turns` are shortened to this many characters each."""
     first_turn = len(messages) - len(conversation(messages)) + 1  # the offset of the first reply
     replies = [i for i, message in enumerate(messages) if i >= first_turn and message["role"] == "assistant"]
     old = replies[: max(0, len(replies) - whole_turns)]

@@ -63,13 +63,13 @@ class _Part:
 class _BlockEnd(NamedTuple):
     """A line at which a block of Python may end."""
 
-    line: int  # its number
-    code: str  # what stands on it before the mark
+    number: int  # of the line
+    code: str  # the text on it before the mark
     opens_next: bool  # whether it opens the next block, and so does not belong to this one
 
 
 def parse_reply(text: str) -> ParsedReply:
-    """The code blocks of a reply and, where it has none, its answer in words."""
+    """The code blocks of a reply; if it has none, its answer in words."""
     text = _SMALL_FINAL.sub(r"\1FINAL", text.replace("\r\n", "\n").lstrip(_INVISIBLE))
     parsed = _parse(text, skips_drafts=True)
     if parsed.blocks or parsed.final:
@@ -82,7 +82,7 @@ def parse_reply(text: str) -> ParsedReply:
 
 
 def _parse(text: str, *, skips_drafts: bool) -> ParsedReply:
-    """The requests in a reply. `skips_drafts`: code and answers between marks such as <plan> do not count."""
+    """What a reply asks for. `skips_drafts`: whether code and answers between marks such as <plan> are left out."""
     lines = text.split("\n")
     parts = list(_Reader(lines, skips_drafts).read_parts())
     own_text = "\n".join(lines[: sum(len(part.lines) for part in parts)])
@@ -103,7 +103,7 @@ def _words_of(parts: Sequence[_Part]) -> str:
 
 
 def _parse_without_blocks(parts: Sequence[_Part], own_text: str, words: str) -> ParsedReply:
-    """A reply without a block of Python: code that lacks its marks, else an answer in words, else a fault."""
+    """What a reply without a Python block holds: code that lacks its marks, else an answer in words, else a fault."""
     hidden = "\n".join(line if part.kind == "prose" else " " * len(line) for part in parts for line in part.lines)
     finals = list(find_finals(own_text, hidden))
     if code := _leading_code(parts):
@@ -149,7 +149,7 @@ class _Reader:
     tries: int = _MOST_TRIES  # the number of tries that are left
 
     def read_parts(self) -> Iterator[_Part]:
-        """The parts of a reply, up to a turn that it invents: only the REPL and the user write output and questions."""
+        """Yield the parts of a reply, up to a turn that it invents: a model does not write outputs and questions."""
         offset, has_text, after_code = 0, False, False
         while offset < len(self.lines):
             line = self.lines[offset]
@@ -162,7 +162,7 @@ class _Reader:
                 after_code = not part.cut and (part.kind in ("python", "loose") or (after_code and not line.strip()))
 
     def _read_block(self, start: int) -> list[_Part]:
-        """The block that begins with line `start`, else the line; for calls, a part for each and one for their text."""
+        """The block that begins with line `start`, else that line; for calls, a part each and one for their text."""
         line = self.lines[start]
         opening = marks.OPENING_FENCE.match(line) or _fence_behind_words(line)
         if opening and marks.PYTHON_TAG.fullmatch(opening["tag"]):
@@ -184,9 +184,9 @@ class _Reader:
         lines, margin, mark = self.lines, len(opening["margin"]), opening["mark"]
         up_to_comment: _Part | None = None  # the first complete code whose closing fence may be part of a comment
         up_to_first_fence: _Part | None = None  # if the code before it is not complete
-        for end in self._ends(start, mark):
-            code = _dedent([*lines[start + 1 : end.line], *filter(None, [end.code])], margin)
-            part = _Part("python", lines[start : end.line if end.opens_next else end.line + 1], code)
+        for end in self._possible_ends(start, mark):
+            code = _dedent([*lines[start + 1 : end.number], *filter(None, [end.code])], margin)
+            part = _Part("python", lines[start : end.number if end.opens_next else end.number + 1], code)
             if self.tries <= 0 or (end.opens_next and up_to_comment):
                 return up_to_comment or up_to_first_fence or part
             if statements_of(code) is not None:
@@ -204,9 +204,9 @@ class _Reader:
         rest = _Part("python", lines[start:], code, cut=True)
         return rest if compiles(code) else up_to_comment or up_to_first_fence or rest
 
-    def _ends(self, start: int, mark: str) -> Iterator[_BlockEnd]:
-        """The lines at which a block with this mark may end: at another fence, or at another closing mark, which may
-        stand behind the fence or in place of it."""
+    def _possible_ends(self, start: int, mark: str) -> Iterator[_BlockEnd]:
+        """Yield the lines at which a block with this mark may end: another fence, or a closing mark, which may stand
+        behind a fence or in place of it."""
         for number in range(start + 1, len(self.lines)):
             line = self.lines[number].rstrip()
             closing = None if line.endswith(mark) else marks.CLOSING_MARKS.search(line)

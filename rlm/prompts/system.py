@@ -1,9 +1,9 @@
-"""Write what stands before the question: the system prompt, and example messages that look and finish.
+"""Write what comes before the question: the system prompt, and example messages that search and answer.
 
 The prompt (the context and its costs, the names in the REPL, how to work, how to finish) is short, because every turn
 pays for it; `docs/rlm.md` gives its cost. No part of it is tuned to a benchmark.
 
-A small model begins its reply as the example messages do, with a fence, which it does not learn from prose. It may copy
+A small model begins its reply with a fence, as the example messages do; it does not learn that from prose. It may copy
 them verbatim, so their code must be correct as it is and print little. The visualizer of rlms takes any user message of
 51 to 499 characters for the question of a run, unless it contains "answer the prompt"; so the first message does.
 """
@@ -30,8 +30,8 @@ print(context)
 
 _NAMES = """\
 In the REPL:
-- `llm_query(prompt, model=None) -> str` asks another model, which sees only this prompt: give it the text it needs. A \
-prompt may hold about {limit:,} characters.
+- `llm_query(prompt, model=None) -> str` asks another model that sees only this prompt, of up to {limit:,} \
+characters. Give it slices of a larger context, not `{{context}}`.
 - `llm_query_batched(prompts, model=None, return_exceptions=False) -> list` asks many at once and keeps their order.
 {children}- A failed call raises `LLMError`, which you may catch.
 {tools}- `SHOW_VARS()` gives the variables made so far.
@@ -44,8 +44,7 @@ _METHOD = """\
 How to work:
 - Look first: head, tail, structure. Then search with Python (`find`, `count`, `re`, loops over pieces) to narrow down.
 - Use sub-calls for meaning, code for everything exact. Prefer few large prompts to many small ones: cut the text \
-to be read into pieces of up to {limit:,} characters, ask them in one `llm_query_batched`, and combine the results in \
-Python.
+to be read into pieces of up to {limit:,} characters, ask them in one `llm_query_batched`, and combine the results.
 - Keep results in variables and print only what you need to see. Check an answer against the text before you give it.
 """
 

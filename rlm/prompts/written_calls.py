@@ -1,4 +1,4 @@
-"""Find the code in calls of tools that a reply writes as text or as JSON: models do so, though they have no tools."""
+"""Find the code in tool calls that a reply writes as text or as JSON: models do so although they have no tools."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ CALL_MARK = re.compile(
 )
 """The beginning of a call that is written as text."""
 _PARAMETER = re.compile(r"</?(?:\w{1,20}:|｜DSML｜)?(?:parameter|arg_value|arguments?|code)\b[^<>\n]*>", re.IGNORECASE)
-_ARGUMENT_FIELDS = ("arguments", "parameters", "args", "input", "kwargs", "function")
-_OTHER_FIELDS = {"name", "tool", "type", "id", "function", "tool_name"}
+_ARGUMENT_FIELDS = ("arguments", "parameters", "args", "input", "kwargs", "function")  # that hold all arguments
+_OTHER_FIELDS = {"name", "tool", "type", "id", "function", "tool_name"}  # of a call, which are no arguments
 
 
 def codes_of_calls(text: str) -> Iterator[str]:
     """Yield the code of each call written as text: its only parameter, the only argument of its JSON, or its text."""
     for call in CALL_MARK.split(text):
-        parameters = [part for part in _PARAMETER.split(call)[1::2] if part.strip()]
+        texts_between_marks = _PARAMETER.split(call)[1::2]
+        parameters = [part for part in texts_between_marks if part.strip()]
         if "{" in call and not parameters:
             codes = list(codes_of_json(call[call.index("{") :]))
         elif parameters:
@@ -51,7 +52,7 @@ def codes_of_json(text: str) -> Iterator[str]:
 
 
 def _only_argument(value: Any) -> Any:
-    """The argument of a call, however deep its object is nested; None if it has several."""
+    """The argument of a call, however deep its object is nested; None if it has several arguments or none."""
     while isinstance(value, dict):
         inner = next((value[name] for name in _ARGUMENT_FIELDS if isinstance(value.get(name), (dict, str))), None)
         arguments = [item for name, item in value.items() if name not in _OTHER_FIELDS]

@@ -27,7 +27,7 @@ def test_a_lazy_text_stays_below_four_thousand_characters(lazy: Any) -> None:
     assert len(told) <= 4_000  # some 1,000 tokens
     for word in (
         "its unit is the character", ".lines[a:b]", "context.chunks(", ".grep(", "`re`, `json`", "llm_query_batched",
-        "rlm_query", "100,000 characters", "20,000 characters", "`FINAL(value)` in a block",
+        "rlm_query", "100,000 characters", "not `{context}`", "20,000 characters", "`FINAL(value)` in a block",
     ):  # fmt: skip
         assert word in told
 
