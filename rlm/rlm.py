@@ -19,8 +19,8 @@ from rlm.calls.usage import Prices, check_prices, cost_of
 from rlm.errors import InvalidArgument, TrajectoryError, UnknownOption
 from rlm.loop import UNBOUNDED_TOKENS, Setup
 from rlm.models import registry as backends
-from rlm.models.lm import CHARACTERS_PER_TOKEN, LM, Reply, strip_url
-from rlm.models.sdk_options import Sampling
+from rlm.models.lm import CHARACTERS_PER_TOKEN, LM, Reply
+from rlm.models.sdk_options import Sampling, strip_url
 from rlm.runners import check_runner
 from rlm.runners.runner import DEFAULT_RUNNER
 from rlm.runners.tools import describe_tools

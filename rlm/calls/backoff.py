@@ -21,8 +21,8 @@ class Backoff:
     most_seconds: float = 30.0  # the longest wait, unless the endpoint demands a longer one
 
     def wait(self, error: LLMError, tries: int, patience_seconds: float = PATIENCE_SECONDS) -> float | None:
-        """The seconds to wait before the next try; None if there is to be no other try. `tries`: how many have failed,
-        the last one with `error`. `patience_seconds`: the longest wait that the endpoint may demand."""
+        """The seconds to wait before the next try; None if there should be none. `tries`: how many have failed, the
+        last with `error`. `patience_seconds`: the longest wait that the endpoint may demand."""
         if not error.transient or tries > self.retries:
             return None
         jitter_seconds = _random.uniform(0, min(self.most_seconds, self.first_seconds * 2 ** (tries - 1)))

@@ -46,7 +46,7 @@ class Budget:
 
 
 def describe_end(reason: str) -> str:
-    """A clause that tells in messages why no more calls are made, such as `max_calls is reached`."""
+    """A clause for messages that says why no more calls are made, such as `max_calls is reached`."""
     if reason == "cancelled":
         return "the run was cancelled"
     return f"{reason} is reached" if reason.startswith("max_") else reason

@@ -39,7 +39,7 @@ class PaidReplies(Protocol):
     """Replies that an earlier process paid for, as a `Recording` of `rlm.trajectory.recording` has them."""
 
     def take_reply(self, key: str) -> Reply | None:
-        """The next reply to a call with this key, returned once; None if none is left. Raises LLMError if it failed."""
+        """The next reply to a call with this key, each once; None if none is left. Raises LLMError if it failed."""
 
     def root_reply(self, turn: int) -> Reply | None:
         """The reply of the root in this turn; None if there is none."""
@@ -139,13 +139,11 @@ class Gateway:
                 allowed = ", ".join(sorted(self._models)) or "none"
                 raise LLMError(f"the model {model} is not allowed in this run (allowed: {allowed}): leave `model` out")
         elif self.budget.dollars is not None and find_price(model, self.usage.prices) is None:
-            raise LLMError(
-                f"the model {model} is not allowed under max_dollars, since prices= has no price for it: "
-                "leave `model` out"
-            )
+            reason = "under max_dollars, since prices= has no price for it"
+            raise LLMError(f"the model {model} is not allowed {reason}: leave `model` out")
 
     def number_calls(self, count: int) -> range:
-        """Reserve the next numbers for the calls of a batch. A recording orders the replies to equal calls by them."""
+        """Reserve the next numbers, for the calls of a batch. They give the order of equal calls in a recording."""
         with self._lock:
             self._calls_numbered += count
             return range(self._calls_numbered - count, self._calls_numbered)
@@ -199,7 +197,7 @@ class Gateway:
 
     def _call_with_retries(self, call: _Call) -> Reply:
         """Make the call until it succeeds. Raises the last LLMError when it is permanent, when the tries of the backoff
-        are used up, or when the wait would exceed the budget of time. After an empty reply it is made once more."""
+        are used up, or when the wait would exceed the budget of time. One empty answer to a cell is transient."""
         tries, was_empty = 0, False
         while True:
             tries += 1
@@ -292,8 +290,8 @@ class Gateway:
 
 
 def _key_of(model: str, messages: list[Message]) -> str:
-    """The key of a call in a recording. For a conversation with a root it ignores what differs when a run is repeated:
-    cell numbers and addresses in outputs, and the limit of turns, which depends on other child runs."""
+    """The key of a call in a recording. For a conversation with a root, it ignores what a repeated run may change: cell
+    numbers and addresses in outputs, and the limit of turns, which depends on other child runs."""
     if len(messages) > 1:
         messages = [{**item, "content": _TURN_COUNT.sub(r"\1", VOLATILE.sub("", item["content"]))} for item in messages]
     return call_key(model, messages)

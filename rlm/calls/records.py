@@ -35,7 +35,7 @@ class SubCall:
     dollars: float | None  # None where no price is known
     start_seconds: float  # since the run began
     execution_seconds: float
-    key: str  # a hash of model and prompt: equal for equal calls
+    key: str  # a hash of model, prompt and a child's context: equal for equal calls
     order: int  # the number of the call in its run
     error: str | None = None
     child: ChildRun | None = None

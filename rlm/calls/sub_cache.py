@@ -22,7 +22,7 @@ class SubCache:
         self._memory: dict[str, tuple[str, str]] = {}
 
     def get(self, key: str) -> Reply | None:
-        """The reply stored under `key`, at no cost; None if there is none, or its file is damaged."""
+        """The reply stored under `key`, which costs nothing; None if there is none, or if its file is damaged."""
         try:
             if self._directory is None:
                 text, model = self._memory[key]
@@ -33,7 +33,7 @@ class SubCache:
         return Reply(text, 0, 0, model, dollars=0.0, cached=True)
 
     def put(self, key: str, reply: Reply) -> None:
-        """Store `reply` under `key`. Its file appears whole or not at all. Raises OSError, such as for a full disk."""
+        """Store `reply` under `key`. Its file appears whole or not at all. Raises OSError, as for a full disk."""
         if self._directory is None:
             self._memory[key] = reply.text, reply.model
             return

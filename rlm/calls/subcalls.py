@@ -30,7 +30,7 @@ _FAILED_PROMPT_CHARACTERS = 10_000
 _QUESTION_CHARACTERS = 4_000  # a longer prompt of a child run is not a question, but text that contains one
 _LONG_PROMPT = "Read the beginning of `context`: it says what to do with the rest of it. Do that."
 
-Spawn = Callable[[str, object, str | None], ChildRun]  # runs a child over `(query, context, model)`
+RunChild = Callable[[str, object, str | None], ChildRun]  # called with query, context and model
 _CellCall = Callable[[int], str]  # makes the call with this number; returns its answer, or raises LLMError
 
 
@@ -39,13 +39,13 @@ class SubCalls:
 
     def __init__(
         self, lm: LM, usage: Usage, *, model: str | None = None, gateway: Gateway | None = None,
-        texts: Sequence[LazyContext] = (), spawn: Spawn | None = None,
+        texts: Sequence[LazyContext] = (), spawn: RunChild | None = None,
     ) -> None:  # fmt: skip
         """- `lm`, `model`: the model of sub-calls, and the name to ask it for
         - `usage`: counts the calls, unless there is a `gateway`
         - `gateway`: makes the calls, within the budget of the run; by default there is no budget
         - `texts`: lazy texts, which read ahead while calls are in progress
-        - `spawn`: starts child runs; without it `rlm_query` makes the call of `llm_query`
+        - `spawn`: makes a child run; without it `rlm_query` makes the call of `llm_query`
         """
         self.gateway = gateway or Gateway(usage)
         self.seconds_left = self.gateway.seconds_left  # of a cell, for its runner
@@ -70,16 +70,16 @@ class SubCalls:
     ) -> list[str | LLMError]:
         """Ask many prompts, at most 16 at the same time; answers come in the order of the prompts.
 
-        When calls fail, LLMError is raised after all have ended; with `return_exceptions=True` each failed place holds
-        its LLMError instead.
+        When calls fail, LLMError is raised after all have ended; with `return_exceptions=True` the list has an LLMError
+        for each failed call instead.
         """
         texts = _check_prompts(prompts, "llm_query_batched")
         calls = [partial(self._ask_model, text, model) for text in texts]
         return self._make_batch(calls, CALLS_AT_ONCE, return_exceptions)
 
     def rlm_query(self, prompt: str, context: object = None, model: str | None = None) -> str:
-        """Let a child run answer `prompt` over `context`, with code; at the limit of depth, ask as llm_query does.
-        Raises LLMError when the child fails."""
+        """Let a child run answer `prompt` over `context`, with code. At the limit of depth, ask as llm_query does.
+        Raises LLMError when the child or the call fails."""
         return self._make_one(partial(self._run_child, _check_prompt(prompt), context, model))
 
     def rlm_query_batched(
@@ -88,7 +88,7 @@ class SubCalls:
     ) -> list[str | LLMError]:  # fmt: skip
         """Run a child for each prompt and its context, at most 4 at once.
 
-        Answers come in the order of the prompts. Failed calls raise or are returned as in llm_query_batched.
+        Answers come in the order of the prompts. Failures are raised or returned as by llm_query_batched.
         """
         texts = _check_prompts(prompts, "rlm_query_batched")
         values = [None] * len(texts) if contexts is None else list(contexts)
@@ -136,7 +136,7 @@ class SubCalls:
         return reply.text
 
     def _explain_too_long(self, error: PromptTooLong, characters: int) -> None:
-        """Add to the error about how many characters fit: by the endpoint's counts less a tenth, else half of them."""
+        """Add to the error how many characters may fit: by the endpoint's counts less a tenth, else half the prompt."""
         if error.tokens and error.window_tokens:
             fitting = min(characters, int(0.9 * characters * error.window_tokens / error.tokens))
         else:
@@ -157,8 +157,10 @@ class SubCalls:
         usage, error = child.usage, str(child.error) if child.error else None
         name = model or next(iter(usage.models), "child run")
         reply = Reply(child.answer, usage.input_tokens, usage.output_tokens, name)
-        seconds = self.gateway.elapsed() - started
-        call = SubCall(prompt, reply, usage.dollars, started, seconds, key, order, error, child)
+        call = SubCall(
+            prompt, reply, dollars=usage.dollars, start_seconds=started,
+            execution_seconds=self.gateway.elapsed() - started, key=key, order=order, error=error, child=child,
+        )  # fmt: skip
         if not recorded:
             self._journal_child(call, child)
         self._record(call)
@@ -175,7 +177,7 @@ class SubCalls:
             })  # fmt: skip
 
     def _join_context(self, prompt: str, context: object) -> str:
-        """The prompt of a call in place of a child run: prompt and context. Raises LLMError for an unfit context."""
+        """Prompt and context as one prompt, for a call in place of a child run. Raises LLMError if they do not fit."""
         if context is None:
             return prompt
         limit = getattr(self._lm, "prompt_characters", None) or 100_000
@@ -187,8 +189,8 @@ class SubCalls:
         return f"{prompt}\n\n{context}"
 
     def _make_batch(self, calls: Sequence[_CellCall], at_once: int, return_exceptions: bool) -> list[str | LLMError]:
-        """Make the calls of a batch. Returns answers in order, with `return_exceptions` an error for a failed call.
-        Without it, raises one LLMError that quotes the first."""
+        """Make the calls of a batch. Returns the answers in order, with an error in place of each that failed if
+        `return_exceptions`; otherwise raises an LLMError that counts the failures and quotes the first."""
         answers = self._make_all(calls, at_once)
         failed = [(index, answer) for index, answer in enumerate(answers) if isinstance(answer, LLMError)]
         if not failed or return_exceptions:
@@ -207,7 +209,7 @@ class SubCalls:
         return answer
 
     def _make_all(self, calls: Sequence[_CellCall], at_once: int) -> list[str | LLMError]:
-        """Make calls, at most `at_once` at the same time. Returns the answer or the error of each."""
+        """Make calls, at most `at_once` at the same time. Returns the answer or the error of each, in order."""
         abandonments_before = self._abandonments
 
         def attempt(call: _CellCall, order: int) -> str | LLMError:
@@ -219,14 +221,14 @@ class SubCalls:
                 return exc
 
         jobs = [partial(attempt, *job) for job in zip(calls, self.gateway.number_calls(len(calls)), strict=True)]
-        # An interrupt releases the lock, wherever it strikes, and so stops the clock.
+        # The clock runs while this lock is held. An interrupt at any point releases it, and so stops the clock.
         with (lock := threading.Lock()), self.waited.running(lock), thinking(self._texts):
             return run_side_by_side(jobs, at_once)
 
     def _check_model(self, model: object) -> None:
         """Raise TypeError or LLMError for a model that a cell may not name; its default is always allowed."""
         if model is not None and not isinstance(model, str):
-            raise TypeError(f"model must be the name of a model, not {type(model).__name__}: text goes into the prompt")
+            raise TypeError(f"model must be the name of a model, not {type(model).__name__}: put text into the prompt")
         if model and model not in (self._model, getattr(self._lm, "model", None)):
             self.gateway.check_model(model)
 
@@ -243,9 +245,8 @@ class SubCalls:
 
 
 def _child_key(query: str, context: object, model: str | None) -> str:
-    """The key of a child run in a recording, equal only for an equal question over an equal context. A context that has
-    no identity unless it is read (`text.lower()`, an object) gets a new key each time, so its child run is repeated.
-    """
+    """The key of a child run in a recording, equal only for an equal question over an equal context. A context that
+    must be read to be identified (`text.lower()`, an object) gets a new key each time, so its child run is repeated."""
     try:
         contents = json.dumps(context, default=_identify_stored)
     except (TypeError, ValueError, RecursionError):

@@ -26,7 +26,7 @@ _VERSION = re.compile(r"-(\d{4}-\d\d-\d\d|\d{8}|latest)$")  # the end of "gpt-5-
 
 
 def is_amount(value: object) -> bool:
-    """Whether a value is a valid amount of dollars."""
+    """Whether a value is an amount of dollars, from 0 to a trillion."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _MOST_DOLLARS
 
 
@@ -55,7 +55,7 @@ def cost_of(reply: Reply, prices: Prices) -> float | None:
     price = find_price(reply.model, prices) if prices else None
     if price is None:
         return _by_table(reply)
-    fresh_price, output_price, read_price, write_price = [*price, price[0], price[0]][:4]
+    fresh_price, output_price, read_price, write_price = [*price, price[0], price[0]][:4]  # with the defaults
     read, written = reply.details.cache_read, reply.details.cache_write
     input_cost = (reply.input_tokens - read - written) * fresh_price + read * read_price + written * write_price
     return float(input_cost + reply.output_tokens * output_price) / 1e6
@@ -105,9 +105,9 @@ def list_prices() -> Prices:
 
 
 def with_counted_usage(reply: Reply, messages: Sequence[Message]) -> Reply:
-    """The reply with usage that a budget can count, whatever the endpoint or the `LM` reported. Unknown tokens are
-    counted as the bytes of the text, an upper bound: English has about a quarter as many tokens. Invalid dollars become
-    unknown."""
+    """The reply with usage that a budget can count, whatever the endpoint or the `LM` reported. Without a valid count,
+    each byte of the text counts as a token, which is an upper bound: English has one token in about four bytes. Invalid
+    dollars become unknown."""
     input_tokens, output_tokens = sum_tokens(reply.input_tokens), sum_tokens(reply.output_tokens)
     is_empty_reply = reply.output_tokens == 0 and not reply.text
     estimated = reply.estimated or not input_tokens or not (output_tokens or is_empty_reply)
@@ -201,7 +201,7 @@ class Usage:
         return self.known_dollars if all(used.dollars is not None for used in list(self._models.values())) else None
 
     def notes(self) -> list[str]:
-        """A sentence on the models without a known price, and one on those whose tokens were estimated, if any."""
+        """A sentence on the models without a known price, if any, and one on those whose tokens were estimated."""
         models = list(self._models.items())
         unpriced = ", ".join([name for name, used in models if used.dollars is None])
         estimated = ", ".join([name for name, used in models if used.estimated_calls])

@@ -1,6 +1,6 @@
-"""Run calls side by side on daemon threads, and measure the wait for them, which does not count as a cell's own time.
+"""Run calls side by side on daemon threads, and measure the wait for them, which a cell is not charged for.
 
-An executor would not do: a process that ends joins its threads, so a call of ten minutes would outlive a Ctrl-C.
+An executor would not do: a process joins its threads when it ends, so a call of ten minutes would outlive Ctrl-C.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _WAIT_SECONDS = 0.25  # the longest single wait: an interrupt reaches the waitin
 
 
 def run_side_by_side(jobs: Sequence[Callable[[], _T]], at_once: int) -> list[_T]:
-    """Run `jobs`, at most `at_once` of them at the same time. Returns their results in the order of `jobs`.
+    """Run `jobs`, at most `at_once` (at least 1) at the same time. Returns their results in the order of `jobs`.
 
     Raises the exception of the first job that failed, once those before it have ended. Then, and when the wait is
-    interrupted, no further job begins, and the running ones end by themselves. Jobs have threads of their own, so the
-    interrupt of a cell that has run out of time does not break one off.
+    interrupted, no further job begins, and the running ones end by themselves. Jobs have threads of their own, so that
+    the interrupt of a cell that has run out of time does not break off a job.
     """
     remaining = deque(enumerate(jobs))
     ended: SimpleQueue[tuple[int, Future[_T]]] = SimpleQueue()
@@ -113,11 +113,12 @@ class CellClock:
     started: float = field(default_factory=time.perf_counter)
 
     def seconds_left(self) -> float:
-        """Seconds until the cell must end; negative after that. A spent budget leaves it 1 in all, for a draft."""
+        """Seconds until the cell must end; negative after that. A spent budget leaves it 1 second, to give a draft."""
         elapsed = time.perf_counter() - self.started
         own_seconds = elapsed - (self.waited.seconds - self.waited_before)
-        return min(self.limit_seconds - own_seconds, max(self.run_seconds_left(), 1 - elapsed))
+        allowed_by_run = max(self.run_seconds_left(), 1 - elapsed)
+        return min(self.limit_seconds - own_seconds, allowed_by_run)
 
     def allowed_seconds(self) -> float:
-        """The seconds that a stopped cell had, for messages: its limit, or less if the budget of the run was spent."""
+        """The seconds that a stopped cell was allowed, for messages: its limit, or less if the budget was spent."""
         return min(self.limit_seconds, round(time.perf_counter() - self.started, 1))

@@ -1,4 +1,4 @@
-"""Compile new sessions of agents into the brief with which the next one begins."""
+"""Compile new sessions of agents into the brief with which the next session begins."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ class _Compilation:
         return self._result
 
     def _update_digests(self) -> _Digests:
-        """Digest new sessions, and delete the digests of sessions that are gone or have grown."""
+        """Digest new sessions, and delete the digests of those that are gone or have grown. Returns all that remain."""
         versions = {name: text for name, text in self._project.versions().items() if "/subagents/" not in name}
         if not versions:
             raise NotFound(f"no sessions of {self._project.name!r} at {self._store.url}: upload them first")
@@ -199,14 +199,14 @@ class _Compilation:
         return self._parse(completion.answer, turn_finder(info.session_id, info.turns))
 
     def _parse(self, markdown: str, find_turn: FindTurn) -> list[Statement]:
-        """The statements in a model's Markdown that cite turns. The others are counted as dropped."""
+        """The statements in a model's Markdown that cite turns. Counts the others in `CompileResult.dropped`."""
         statements = parse_statements(markdown, find_turn)
         bullets = sum(re.match(r"\s*[-*+]\s", line) is not None for line in markdown.splitlines())
         self._result.dropped += bullets - len(statements)
         return statements
 
     def _store_brief(self, digests: _Digests) -> bool:
-        """Merge new digests into the stored brief, unless it has them (1 PUT). False if another run was first."""
+        """Merge new digests into the stored brief, unless it has them (1 PUT). False if another run was faster."""
         brief, digests_hash = self._read_brief(), _hash(*digests.keys)
         is_stale = _SESSIONS_WAIT in brief.text and not self._limit_reached  # it says that sessions wait: none does now
         needs_only_new = brief.digests_hash in (digests.hash_before, digests_hash) and not is_stale
@@ -238,7 +238,7 @@ class _Compilation:
         return [info.key for info in sorted(infos, key=lambda info: info.modified_seconds)[-_DIGESTS_PER_PROMPT:]]
 
     def _make_brief(self, before: str, texts: Sequence[str], digests: _Digests) -> str:
-        """Merge digests into the brief `before`, without its statements about their or vanished sessions."""
+        """Merge digests into the brief `before`. Its statements on their sessions, and on lost ones, are left out."""
         updated_sessions = {text.partition("\n")[0] for text in texts}
         kept_sessions = digests.sessions - updated_sessions
         old = parse_statements(before, _find_in(before))
@@ -276,7 +276,7 @@ def _hash(*texts: str) -> str:
 
 
 def _find_in(text: str) -> FindTurn:
-    """A function that finds a cited turn if its id occurs in `text`, from which models copy ids."""
+    """A function that finds the turns whose ids occur in `text`, from which a model copies them."""
     ids = set(_TURN_ID.findall(text))
     return lambda cited: cited if cited in ids else None
 

@@ -30,7 +30,7 @@ _STATEMENT_CHARACTERS = 400  # the longest statement in a digest
 _EXTRACTED_CHARACTERS = 250  # the longest statement that rules pick
 _SEARCHED_CHARACTERS = 20_000  # the beginning of a tool's output, in which errors are looked for
 _MOST_BY_RULE = 6  # the statements that one rule picks, such as commits
-_SHORTEST_PROMPT = 20  # characters; a shorter message ("Thanks!", "go on") says nothing to a colleague
+_SHORTEST_PROMPT = 20  # characters; a shorter message ("Thanks!", "go on") tells a colleague nothing
 _COMMIT = re.compile(r"git commit\b.{0,40}?-m\s*\\?[\"']([^\"'\\\n]{3,200})", re.S)  # `git commit -am "message"`
 _FAILED = re.compile(r"^(?:\[error\]\s*)?(.*?(?:Error|Exception|error:|FAILED|fatal:).*)$", re.M)
 _WRITERS = frozenset(("Edit", "Write", "MultiEdit", "NotebookEdit", "apply_patch"))  # tools that change files
@@ -54,7 +54,7 @@ FindTurn = Callable[[str], str | None]
 
 
 def parse_statements(markdown: str, find_turn: FindTurn) -> list[Statement]:
-    """The statements in a model's Markdown that cite turns which `find_turn` finds."""
+    """The statements in a model's Markdown that cite a turn that `find_turn` finds."""
     statements, section = [], ""
     for line in markdown.splitlines():
         if heading := _HEADING.match(line):
@@ -81,7 +81,7 @@ def _split_citations(line: str, find_turn: FindTurn) -> tuple[str, tuple[str, ..
 
 
 def turn_finder(session_id: str, turns: int) -> FindTurn:
-    """A function that finds the turns of one session, which has `turns` of them, by `12`, `turn 12` or `session:12`."""
+    """A function that finds the turns of a session, of which there are `turns`, by `12`, `turn 12` or `session:12`."""
 
     def find_turn(cited: str) -> str | None:
         number = _TURN_NUMBER.fullmatch(cited.removeprefix(f"{session_id}:"))

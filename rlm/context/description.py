@@ -76,7 +76,7 @@ def _describe_texts(context: Mapping[Any, Any]) -> str:
 
 
 def _describe_items(items: Sequence[object]) -> str:
-    """A clause on the sizes of strings, or on the types of other items."""
+    """A clause on the sizes of the items if all are strings, else on their types; empty for an empty list."""
     types = sorted({type(item).__name__ for item in items})
     lengths = [len(item) for item in items if isinstance(item, str)]
     if lengths and len(lengths) == len(items):

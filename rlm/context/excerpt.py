@@ -14,7 +14,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")  # half of a pair, which has no enco
 
 
 def make_printable(text: str, *, terminal: bool) -> str:
-    """`text` with lone surrogates escaped. For a terminal, control characters are escaped too: they can hide a line."""
+    """`text` with lone surrogates escaped; for a terminal also control characters, which can hide a line."""
     if terminal:
         text = _CONTROL.sub(_escape, text)
     return _SURROGATE.sub(_escape, text)

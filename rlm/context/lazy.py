@@ -1,4 +1,4 @@
-"""Find the lazy texts of a run, let them read ahead while it waits, and measure what code reads of them.
+"""Find the lazy texts of a run, let them read ahead while the run waits, and measure what code reads of them.
 
 A lazy text is a `Monocontext`, or its documents as a lazy list or dict. Contexts and custom tools may be lazy texts, or
 dicts and lists with lazy texts in them.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from monocontext.engine.stats import Stats
 
 
-Cost = dict[str, float]  # what reading cost: `gets` and `bytes`; of all reads also `hits` of the cache, `ms` waited
+Cost = dict[str, float]  # of reading: `gets` and `bytes`; for all reads also `hits` of the cache and `ms` waited
 Ranges = list[list[int]]  # half-open ranges [start, stop) of characters
 
 
@@ -46,7 +46,7 @@ def lazy_texts(value: object) -> Iterator[LazyContext]:
 
 @contextmanager
 def thinking(texts: Iterable[LazyContext]) -> Iterator[None]:
-    """Let texts read ahead inside the block, in which a run waits for a model."""
+    """Let texts read ahead inside the block, while a run waits for a model."""
     with ExitStack() as stack:
         for text in texts:
             stack.enter_context(text.thinking())
@@ -120,7 +120,7 @@ class ReadMeter:
 
 
 def cost_between(before: Cost | None, after: Cost | None) -> Cost | None:
-    """`after` minus `before`, rounded to 3 decimal places; None if one is None."""
+    """`after` minus `before`, rounded to 3 decimal places; None if either is None."""
     if before is None or after is None:
         return None
     return {name: round(value - before.get(name, 0), 3) for name, value in after.items()}

@@ -1,4 +1,4 @@
-"""Ask models of Anthropic through their SDK (extra `anthropic`)."""
+"""Ask models of Anthropic through its SDK (extra `anthropic`)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Unpack
 from monocontext.errors import install_line
 from rlm.errors import LLMError
 from rlm.models.endpoint_errors import CallTarget, get, one_line
-from rlm.models.lm import Message, Reply, ReportedUsage, read_details, sum_tokens
+from rlm.models.lm import Message, Reply, sum_tokens
 from rlm.models.message_content import read_parts
 from rlm.models.refused_fields import FieldFilter
-from rlm.models.reply_builder import ReplyBuilder, raise_if_failed
+from rlm.models.reply_builder import ReplyBuilder, ReportedUsage, raise_if_failed, read_details
 from rlm.models.sdk import SDKModel
 from rlm.models.sdk_options import SDKOptions, client_options
 
@@ -44,7 +44,7 @@ class AnthropicLM(SDKModel):
         client = self._client.get()
         target = CallTarget(name, self._endpoint)
         with client.messages.with_streaming_response.create(**request) as response:
-            self._read_response(response, target, builder, read_event, read_answer)
+            self._read_response(response, target, builder, read_event=read_event, read_answer=read_answer)
         return builder.build(target, count_usage(builder.usage, None, self._endpoint))
 
 
@@ -128,7 +128,7 @@ def _add_usage(usage: object, builder: ReplyBuilder) -> None:
 
 
 def count_usage(usage: Any, tier: object, endpoint: object) -> ReportedUsage:
-    """The counts in the `usage` of a message, which has the tier in it: `tier` is ignored. Dollars are not reported."""
+    """The counts in the `usage` of a message. `tier` is ignored, since `usage` has it. Dollars are not reported."""
     cache_write, cache_read = (get(usage, f"cache_{kind}_input_tokens") for kind in ("creation", "read"))
     input_tokens = sum_tokens(get(usage, "input_tokens"), cache_write or 0, cache_read or 0)
     output_tokens = sum_tokens(get(usage, "output_tokens"))

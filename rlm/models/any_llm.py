@@ -26,9 +26,9 @@ class AnyLM(SDKModel):
     makes the first call fail."""
 
     def __init__(self, provider: str, model: str, **options: Unpack[SDKOptions]) -> None:
-        sent = options.get("headers")
-        headers = {"default_headers": dict(sent)} if sent else {}
-        connect = partial(_connect, provider, options.get("api_key"), options.get("base_url"), headers)
+        headers = options.get("headers")
+        client_options = {"default_headers": dict(headers)} if headers else {}
+        connect = partial(_connect, provider, options.get("api_key"), options.get("base_url"), client_options)
         super().__init__(model, connect, **options)
         self.backend = self.provider = provider
 
@@ -40,25 +40,26 @@ class AnyLM(SDKModel):
         }  # fmt: skip
         if extra := optional.accept(self._extra_body):
             request["extra_body"] = extra
-        client, target = self._client.get().ask, CallTarget(name, self.provider)
+        provider, target = self._client.get().provider, CallTarget(name, self.provider)
         controls = optional.accept({"stream": True, "stream_options": {"include_usage": True}})
         if "stream" in controls:
-            for chunk in client.completion(**request, **controls):
+            for chunk in provider.completion(**request, **controls):
                 chat.read_event(_plain(chunk), builder)
                 if builder.repeats:
                     break
         else:
-            chat.read_answer(_plain(client.completion(**request)), builder, target)
+            chat.read_answer(_plain(provider.completion(**request)), builder, target)
         builder.is_whole = True  # the library hides the mark of the end of a stream
         return builder.build(target, chat.count_usage(builder.usage, builder.tier, self.provider))
 
     @property
-    def _endpoint(self) -> Any:
+    def _endpoint(self) -> str:
+        """The provider's name, since only the library knows the URL."""
         return self.provider
 
     def _convert_other(self, error: Exception, target: CallTarget) -> LLMError:
         if isinstance(error, ImportError):
-            return _missing(self.provider, error)
+            return _missing_packages(self.provider, error)
         if type(error).__name__ == "MissingApiKeyError":
             return LLMError(f"no API key for {self.provider}: {one_line(error)}")
         return super()._convert_other(error, target)
@@ -75,36 +76,34 @@ class AnyLM(SDKModel):
         status = error.status_code or (429 if isinstance(error, RateLimitError) else None)
         if status is None and type(error) is ProviderError:
             status = 500
-        codes = (error.code, error.error_type, re.sub("(?<=[a-z])(?=[A-Z])", "_", type(error).__name__))
+        class_name = re.sub("(?<=[a-z])(?=[A-Z])", "_", type(error).__name__)  # "Rate_Limit_Error"
+        codes = [str(code).lower() for code in (error.code, error.error_type, class_name) if code]
         param = error.param or getattr(error, "parameter_name", None) or ""
-        report = ErrorReport(
-            one_line(error.message), " ".join(str(code).lower() for code in codes if code), status, str(param)
-        )
-        wait = getattr(error, "retry_after", None)
-        return EndpointError(report, status, {} if wait is None else {"retry-after": str(wait)})
+        report = ErrorReport(one_line(error.message), " ".join(codes), status, str(param))
+        retry_after = getattr(error, "retry_after", None)
+        return EndpointError(report, status, {} if retry_after is None else {"retry-after": str(retry_after)})
 
 
 def knows(provider: str) -> bool:
     """Whether any-llm is installed and has this provider. Looks at its files, without importing it."""
     spec = find_spec("any_llm")
-    return spec is not None and any(
-        (Path(location) / "providers" / provider).is_dir() for location in spec.submodule_search_locations or ()
-    )
+    folders = spec.submodule_search_locations or () if spec else ()
+    return any((Path(folder) / "providers" / provider).is_dir() for folder in folders)
 
 
 def _connect(provider: str, api_key: str | None, base_url: str | None, options: Mapping[str, Any]) -> SimpleNamespace:
-    """The client of a provider, in the form that `SDKClient` needs; the library closes its own connections."""
+    """The library's `provider`, with what `SDKModel` needs of a client; the library closes its own connections."""
     try:
         import any_llm
         from any_llm.exceptions import UnsupportedParameterError
     except ImportError as error:
-        raise _missing(provider, error) from None
+        raise _missing_packages(provider, error) from None
     make = partial(any_llm.AnyLLM.create, provider, api_key, base_url, unified_exceptions=True, **options)
     try:
-        ask = make(max_retries=0)
-    except UnsupportedParameterError:  # its SDK has no retries that could be counted twice
-        ask = make()
-    return SimpleNamespace(ask=ask, api_key=api_key, base_url=base_url, close=lambda: None)
+        asked = make(max_retries=0)
+    except UnsupportedParameterError:  # its SDK does not retry on its own
+        asked = make()
+    return SimpleNamespace(provider=asked, api_key=api_key, base_url=base_url, close=lambda: None)
 
 
 def install_command(provider: str) -> str:
@@ -112,7 +111,7 @@ def install_command(provider: str) -> str:
     return f"pip install 'any-llm-sdk[{provider}]'"
 
 
-def _missing(provider: str, error: ImportError) -> LLMError:
+def _missing_packages(provider: str, error: ImportError) -> LLMError:
     """The error for missing packages of a provider, with the command that installs them."""
     match = re.search(r"No module named '([^']+)'", str(error))
     package = error.name or (match[1] if match else one_line(error))

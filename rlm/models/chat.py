@@ -7,9 +7,9 @@ from typing import Any
 
 from rlm.errors import LLMError
 from rlm.models.endpoint_errors import CallTarget, get, one_line
-from rlm.models.lm import ReportedUsage, read_details, sum_tokens
+from rlm.models.lm import sum_tokens
 from rlm.models.message_content import read_parts, read_thinking
-from rlm.models.reply_builder import ReplyBuilder, raise_if_failed
+from rlm.models.reply_builder import ReplyBuilder, ReportedUsage, raise_if_failed, read_details
 
 _THINKING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking", "thinking_blocks")
 """Fields that may hold thinking; an endpoint may send the same thinking in several."""
@@ -48,11 +48,11 @@ def count_usage(
     reports dollars. DeepSeek has its own name for the tokens of its cache."""
     usage = usage if isinstance(usage, Mapping) else {}
     input_tokens, output_tokens = (sum_tokens(usage.get(f"{kind}_tokens")) for kind in kinds)
-    into, out = usage.get(f"{kinds[0]}_tokens_details"), usage.get(f"{kinds[1]}_tokens_details")
+    input_details, output_details = (usage.get(f"{kind}_tokens_details") for kind in kinds)
     details = read_details(
         input_tokens, output_tokens, tier=tier, endpoint=endpoint,
-        cache_read=get(into, "cached_tokens") or usage.get("prompt_cache_hit_tokens"),
-        cache_write=get(into, "cache_write_tokens"), reasoning=get(out, "reasoning_tokens"),
+        cache_read=get(input_details, "cached_tokens") or usage.get("prompt_cache_hit_tokens"),
+        cache_write=get(input_details, "cache_write_tokens"), reasoning=get(output_details, "reasoning_tokens"),
     )  # fmt: skip
     return ReportedUsage(input_tokens, output_tokens, details, usage.get("cost"))
 
@@ -67,7 +67,7 @@ def _choice(value: object) -> Any:
 
 
 def _read_choice(choice: dict[str, Any], builder: ReplyBuilder) -> None:
-    """Add to the builder what a choice has of thinking, text, a tool call, and a reason for its end."""
+    """Add the thinking, text and tool call of a choice to the builder, and the reason why it ended."""
     if choice.get("error"):
         raise_if_failed(choice)
     message = _message_of(choice, builder)

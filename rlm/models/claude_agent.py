@@ -68,7 +68,7 @@ class ClaudeAgentLM:
 
 
 def _write_conversation(messages: Sequence[Message]) -> str:
-    """One prompt of all turns, with a tag for each role; a single turn as it is."""
+    """All turns as one prompt, each in a tag for its role; a single turn as it is."""
     turns = [message for message in messages if message["role"] != "system"]
     if len(turns) == 1:
         return turns[0]["content"]

@@ -10,11 +10,12 @@ from typing import Any
 
 from rlm.context.excerpt import make_printable
 from rlm.errors import LLMError, PromptTooLong, RateLimited, ReplyRefused
+from rlm.models.lm import sum_tokens
 from rlm.models.retry_wait import retry_after_seconds
 from rlm.models.too_long import read_too_long
 
 WRONG_URL = "is base_url right? Most end in /v1"  # advice for an answer that does not come from an API
-# Codes of errors that come without a status of their own: in a stream, or in a body with status 200.
+# Parts of the codes of errors that come without a status: in a stream, or in a body with status 200.
 _STATUS_OF_CODE = {
     "rate_limit": 429, "too_many_requests": 429, "throttl": 429, "resource_exhausted": 429, "quota": 429,
     "overloaded": 529, "unavailable": 503, "server_error": 500, "api_error": 500, "internal": 500, "timeout": 504,
@@ -64,9 +65,8 @@ def find_error(value: object) -> ErrorReport | None:
         return find_error(value[0]) if value else None
     if not isinstance(value, dict):
         return None
-    if value.get("error") or value.get("errors") or value.get("Error"):
-        return read_error(value)
-    if value.get("type") == "error" or value.get("object") == "error" or value.get("success") is False:
+    has_error = value.get("error") or value.get("errors") or value.get("Error") or value.get("success") is False
+    if has_error or "error" in (value.get("type"), value.get("object")):
         return read_error(value)
     # Bodies of other providers, recognised by fields that a reply never lacks.
     outcome = value.get("base_resp")  # of MiniMax, in replies too: code 0
@@ -99,7 +99,7 @@ def read_error(value: object) -> ErrorReport:
 
 
 def read_error_event(value: object) -> ErrorReport:
-    """The failure in an event named `error`, a JSON value or a text. Without a known status it gets 502."""
+    """The failure in an event named `error`, a JSON value or a text. Its status is 502 if none is known."""
     report = find_error(value) or find_error({"error": value}) or read_error(value or None)
     is_known = report.code or report.status or _guess_status(report)
     return report if is_known else replace(report, status=502)
@@ -120,13 +120,13 @@ def _read_fields(value: Mapping[str, Any], inner: object) -> ErrorReport:
         one_line(f"{location}: {message}" if location else message),
         " ".join(str(code).lower() for code in codes if isinstance(code, (str, int)) and code not in ("", "error")),
         next(filter(None, statuses), None), param if isinstance(param, str) else "",
-        tokens=_valid_tokens(value.get("n_prompt_tokens")), window_tokens=_valid_tokens(value.get("n_ctx")),
+        tokens=sum_tokens(value.get("n_prompt_tokens")) or None, window_tokens=sum_tokens(value.get("n_ctx")) or None,
         retry_after=_read_retry_after(value),
     )  # fmt: skip
 
 
 def _read_retry_after(value: Mapping[str, Any]) -> object:
-    """The time to wait that an error gives: a router in a field or its provider's headers, or Google in its details."""
+    """The time to wait that an error gives, in a field, its provider's headers or Google's details; None without."""
     delays = (get(detail, "retryDelay") for detail in _items(value.get("details")))
     wait = get(value, "metadata", "retry_after") or value.get("retry_after") or next(filter(None, delays), None)
     headers = get(value, "metadata", "headers")
@@ -135,14 +135,13 @@ def _read_retry_after(value: Mapping[str, Any]) -> object:
     return retry_after_seconds({name.lower(): str(headers[name]) for name in headers})
 
 
+@dataclass(eq=False)
 class EndpointError(Exception):
     """An endpoint reported a failure. Raised inside a backend; `SDKModel` turns it into an `LLMError`."""
 
-    def __init__(
-        self, report: ErrorReport, status: int | None = None, headers: Mapping[str, str] | None = None
-    ) -> None:
-        super().__init__(report.message)
-        self.report, self.status, self.headers = report, status, headers
+    report: ErrorReport
+    status: int | None = None  # of the answer; None in a stream
+    headers: Mapping[str, str] | None = None  # of the answer; None in a stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +158,8 @@ class CallTarget:
 def make_error(
     report: ErrorReport, target: CallTarget, *, status: int | None = None, headers: Mapping[str, str] | None = None
 ) -> LLMError:
-    """The error for a failure; its message is one line. `status` and `headers` are those of the answer; without them,
-    as in a stream, the status follows from the code or the words of the report. It also decides what is transient."""
+    """The error for a failure; its message is one line. `status` and `headers` are those of the answer. Without a
+    status, as in a stream, the code or the words of the report give it. It decides whether the error is transient."""
     status = status or report.status or _guess_status(report)
     if status == 400 and "throttl" in report.code:  # AWS
         status = 429
@@ -227,12 +226,8 @@ def _items(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _valid_tokens(value: object) -> int | None:
-    return value if type(value) is int and 0 < value < 10**9 else None
-
-
 def _guess_status(report: ErrorReport) -> int | None:
-    """The status for the code of a report; without a known code, the status for its words."""
+    """The status for the code of a report, else for its words; None if neither is known."""
     by_code = next((status for part, status in _STATUS_OF_CODE.items() if part in report.code), None)
     if by_code is not None:
         return by_code

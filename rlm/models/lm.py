@@ -1,4 +1,4 @@
-"""Define language models and their replies, estimate tokens, check replies, and follow a script in place of a model."""
+"""Define the interface of a language model: messages, replies, token counts, checks of replies, a model for tests."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple, Protocol
-from urllib.parse import urlsplit
+from typing import Any, Protocol
 
-from monocontext.stores.secrets_in_urls import without_secrets
 from rlm.errors import LLMError, PromptTooLong, ScriptExhausted
 
 Message = dict[str, str]  # `{"role": ..., "content": ...}`
@@ -27,16 +25,7 @@ class TokenDetails:
     cache_write_1h: int = 0  # written tokens kept for an hour, at another price
     reasoning: int = 0  # output tokens of thinking that is billed and not sent
     tier: str = ""  # the service tier or speed that the endpoint says it charged, such as `flex`; empty if standard
-    endpoint: str = ""  # the endpoint's URL without secrets, or the provider's name; empty if the model's name decides
-
-
-class ReportedUsage(NamedTuple):
-    """The tokens and dollars of a call, as its endpoint reports them."""
-
-    input_tokens: int  # including those of the cache; 0 if unknown
-    output_tokens: int  # 0 if unknown
-    details: TokenDetails
-    dollars: Any  # not checked; None if the endpoint reports none
+    endpoint: str = ""  # the endpoint's URL without secrets, or the provider's name; empty if unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +37,11 @@ class Reply:
     output_tokens: int  # 0 if the endpoint reports none
     model: str  # the name of the model in the call
     dollars: float | None = None  # the cost that the endpoint reports; None if it reports none: the price table decides
-    cached: bool = False  # whether the cache of sub-calls answered: then no call was made and none is counted
+    cached: bool = False  # whether the cache of sub-calls answered, so that no call was made or counted
     estimated: bool = False  # whether the endpoint reported no tokens; see `rlm.calls.usage.with_counted_usage`
     details: TokenDetails = field(default_factory=TokenDetails)
     thinking: str = ""  # the model's thinking, as far as the endpoint sends it; neither code nor answer
-    cut: bool = False  # whether a limit of tokens ended the text in the middle
+    cut: bool = False  # whether the text ends in the middle: at a limit of tokens, or because it only repeated itself
     called: str = ""  # the tool that the model called instead of an answer, although none was offered
     call_arguments: str = ""  # the arguments of that call, as JSON
     notes: tuple[str, ...] = ()
@@ -62,28 +51,28 @@ class Reply:
 class LM(Protocol):
     """A language model. Safe for use by many threads.
 
-    Optional attributes: `model`, the default name; `prompt_characters`, the most in a prompt; `window_tokens`, the
-    window of the model; `secrets`, strings that must not be written down; `close()`, which frees connections;
-    `sampling`, the options that it sends with each request, and `with_sampling(options)`, the same model with others.
+    Optional attributes: `model`, the default name; `prompt_characters`, the most characters of a prompt;
+    `window_tokens`, the window of the model; `secrets`, strings that no record may hold; `close()`, which closes
+    connections; `sampling`, the options of each request, and `with_sampling(options)`, the same model with others.
     """
 
     def complete(self, messages: Sequence[Message], *, model: str | None = None, on_delta: OnDelta = None) -> Reply:
-        """Answer a conversation, calling `on_delta` with each piece of text as it arrives. Raises LLMError; one whose
-        `transient` is true is worth another try. An exception of `on_delta` ends the call."""
+        """Answer a conversation, calling `on_delta` with each piece of text as it arrives. Raises LLMError, whose
+        `transient` says whether another try may succeed. An exception of `on_delta` passes through."""
         ...
 
 
 @dataclass(slots=True, eq=False)
 class Listener:
-    """Calls `on_delta`, and keeps the exception that it raised: that is a fault of the caller, not of the endpoint."""
+    """Calls `on_delta` and keeps what it raises, so that a backend can tell this from a failure of its endpoint."""
 
     on_delta: OnDelta = None
-    check: Callable[[], object] | None = None  # called with each piece and sign of life: it may end the call
+    check: Callable[[], object] | None = None  # called before each piece; what it raises ends the call
     raised: BaseException | None = None
     has_heard: bool = False  # whether text has arrived
 
     def __call__(self, delta: str) -> None:
-        """Pass on a piece of the text. An empty one is a sign of life: the endpoint is thinking."""
+        """Pass on a piece of the text. An empty piece says that the model is thinking."""
         try:
             if self.check:
                 self.check()
@@ -103,7 +92,7 @@ def call_key(model: str, messages: Sequence[Message]) -> str:
 
 
 def reply_fields(reply: Reply) -> dict[str, Any]:
-    """The fields of a reply in a trajectory. Optional ones, such as `cut`, are there only if they are set."""
+    """The fields of a reply in a trajectory. Optional fields, such as `cut`, are left out unless they are set."""
     details = {name: value for name, value in asdict(reply.details).items() if value}
     optional = {"estimated": reply.estimated, "token_details": details, "cut": reply.cut, "called": reply.called,
                 "call_arguments": reply.call_arguments, "thinking": reply.thinking}  # fmt: skip
@@ -124,13 +113,13 @@ _WIDE_CHARACTERS = re.compile(
 
 
 def estimate_tokens(messages: Sequence[Message]) -> int:
-    """The tokens of a prompt, estimated from its characters by `estimate_text_tokens`."""
+    """The tokens of a prompt, estimated as by `estimate_text_tokens`."""
     return sum(map(estimate_text_tokens, [message["content"] for message in messages]))
 
 
 def estimate_text_tokens(text: str) -> int:
-    """The tokens of a text, estimated by its script. One token is four ASCII characters other than digits, one digit,
-    one character of Chinese, Japanese or Korean, or two characters of any other script."""
+    """The tokens of a text, estimated from its characters. One token is four ASCII characters other than digits, one
+    digit, one character of Chinese, Japanese or Korean, one emoji, or two characters of any other script."""
     digits = sum(map(text.count, "0123456789"))
     wide = other = 0
     if not text.isascii():
@@ -152,28 +141,6 @@ def sum_tokens(*reported: object) -> int:
     return total
 
 
-def read_details(
-    input_tokens: int, output_tokens: int, *, cache_read: object = None, cache_write: object = None,
-    cache_write_1h: object = None, reasoning: object = None, tier: object = None, endpoint: object = None,
-) -> TokenDetails:  # fmt: skip
-    """Check the details that an endpoint reports, named as the fields of TokenDetails. Impossible counts become 0, so
-    that they cannot lower a cost. `input_tokens` and `output_tokens` include the tokens of the details."""
-    from_cache, to_cache, to_cache_1h, thought = map(sum_tokens, (cache_read, cache_write, cache_write_1h, reasoning))
-    if from_cache + to_cache > input_tokens or to_cache_1h > to_cache:
-        from_cache = to_cache = to_cache_1h = 0
-    return TokenDetails(
-        from_cache, to_cache, to_cache_1h, thought if thought <= output_tokens else 0,
-        tier if isinstance(tier, str) and tier not in ("default", "standard", "auto") else "",
-        "" if endpoint is None else strip_url(str(endpoint)),
-    )  # fmt: skip
-
-
-def strip_url(url: str) -> str:
-    """A URL without user, password, query and fragment."""
-    parts = urlsplit(without_secrets(url))  # first, since a password with `#` or `?` would end the host
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
-
-
 # -- checks of replies -------------------------------------------------------------------------------------------------
 
 _OLLAMA_WINDOWS = [1024 << i for i in range(1, 8)]  # in tokens, 2,048 to 131,072
@@ -182,12 +149,12 @@ _MOST_CHARACTERS_PER_TOKEN = 8  # an endpoint that counts one token for so many 
 
 
 def check_whole(reply: Reply) -> None:
-    """Raise LLMError, whose `reply` is this reply, if it is cut, empty, or a call of a tool."""
+    """Raise LLMError, whose `reply` is this reply, if the reply is cut, empty or a tool call."""
     if reply.cut:
         start = f": {' '.join(reply.text.split())[:100]!r}" if reply.text.strip() else ""
         fault = f"the answer was cut by the limit of tokens after {len(reply.text):,} characters{start}; ask for less"
     elif reply.called:
-        fault = f"it called the tool {reply.called!r} in place of an answer; ask for plain text"
+        fault = f"it called the tool {reply.called!r} instead of answering; ask for plain text"
     elif not has_words(reply.text):
         fault = f"it gave an empty answer{', after thinking' if reply.thinking else ''}; ask again, or for less"
     else:
@@ -199,7 +166,7 @@ def check_whole(reply: Reply) -> None:
 
 def check_prompt(reply: Reply, messages: Sequence[Message]) -> None:
     """Raise PromptTooLong, whose `reply` is this reply, if the endpoint counted too few tokens for these messages.
-    Servers such as Ollama cut a prompt that exceeds their window without an error, and answer from the rest of it."""
+    Servers such as Ollama silently cut a prompt that exceeds their window, and answer from what is left of it."""
     if reply.estimated or reply.details.cache_read:
         return
     counted, texts = reply.input_tokens, [message["content"] for message in messages]
@@ -211,13 +178,13 @@ def check_prompt(reply: Reply, messages: Sequence[Message]) -> None:
     if not (fills_window or is_few):
         return
     # Fewer tokens than any tokenizer makes of a text: two words, or 20 letters, are not a single token.
-    fewest = sum(max(len(text.split()) // 2, sum(map(str.isalnum, text)) // 20) for text in texts)
-    if not fills_window and counted >= fewest:
+    fewest_tokens = sum(max(len(text.split()) // 2, sum(map(str.isalnum, text)) // 20) for text in texts)
+    if not fills_window and counted >= fewest_tokens:  # few, but possible, as for lines of dashes
         return
     error = PromptTooLong(
         f"model {reply.model!r}: the endpoint read {counted:,} tokens of a prompt of {characters:,} characters, so "
         "it cut the prompt to its window: send less, or raise the window (Ollama: OLLAMA_CONTEXT_LENGTH, num_ctx)",
-        tokens=max(fewest, estimate_tokens(messages)), window_tokens=counted,
+        tokens=max(fewest_tokens, estimate_tokens(messages)), window_tokens=counted,
     )  # fmt: skip
     error.reply = reply
     raise error
@@ -234,16 +201,15 @@ Script = Iterable[str | BaseException] | Callable[[Any], str]
 
 
 class ScriptedLM:
-    """A model for tests, which replies from a list in order, or by a function. An item that is an exception is raised
-    when its turn comes. The function gets the text of a single message, as in a sub-call, or the list of several
+    """A model for tests, which replies with the items of a list in order, or with what a function returns. An item that
+    is an exception is raised. The function gets the text of a single message, as in a sub-call, or a list of several
     messages, as at the root."""
 
     def __init__(self, script: Script, *, model: str = "scripted") -> None:
-        """`script`: the list or function. `model`: the name of the model. Raises TypeError for a script of one str."""
+        """`script`: the list or function. `model`: the name of the model. Raises TypeError if `script` is a str."""
         if isinstance(script, str):
             raise TypeError(f"script must be a list of replies or a function, not one str: write [{script[:40]!r}]")
-        self._reply = script if callable(script) else None
-        self._replies = [] if callable(script) else list(script)
+        self._script = script if callable(script) else list(script)
         self._lock = threading.Lock()
         self.model = model
         """The name under which usage is counted."""
@@ -251,16 +217,16 @@ class ScriptedLM:
         """The messages of each call so far, copied."""
 
     def complete(self, messages: Sequence[Message], *, model: str | None = None, on_delta: OnDelta = None) -> Reply:
-        """The next reply, passed to `on_delta` line by line. A token is counted for each 4 characters. Raises
+        """The next reply, which is passed to `on_delta` line by line. Four characters count as one token. Raises
         ScriptExhausted when the list has no further reply."""
         with self._lock:
             turn = len(self.calls)
             self.calls.append([dict(message) for message in messages])
-        if self._reply is not None:
-            text = self._reply(messages[0]["content"] if len(messages) == 1 else list(messages))
-        elif turn >= len(self._replies):
-            raise ScriptExhausted(f"the script of {len(self._replies)} replies has no reply number {turn + 1}: add it")
-        elif isinstance(reply := self._replies[turn], BaseException):
+        if callable(self._script):
+            text = self._script(messages[0]["content"] if len(messages) == 1 else list(messages))
+        elif turn >= len(self._script):
+            raise ScriptExhausted(f"the script of {len(self._script)} replies has no reply number {turn + 1}: add it")
+        elif isinstance(reply := self._script[turn], BaseException):
             raise reply
         else:
             text = reply

@@ -8,6 +8,6 @@ _logger.addHandler(logging.NullHandler())  # else `logging` prints unwanted warn
 
 
 def log(level: int, message: str, *arguments: object, said: str = "") -> None:
-    """Log a message, which names only models and kinds of errors. `said`: the endpoint's own words, which may hold
-    names of accounts, so that only the command prints them."""
+    """Log a message, which names only models and kinds of errors. `said`: the endpoint's own words, which only the
+    command prints, since they may hold names of accounts."""
     _logger.log(level, message, *arguments, stacklevel=2, extra={"said": said})

@@ -25,12 +25,7 @@ class Provider:
     """The endpoint of a provider, and the environment variables with its key."""
 
     url: str
-    key_variables: tuple[str, ...] = ()  # of which the first that is set has its key; none for a local server
-
-    @property
-    def key(self) -> str | None:
-        """The API key from the environment; None if no variable is set."""
-        return next((key for name in self.key_variables if (key := os.environ.get(name))), None)
+    key_variables: tuple[str, ...] = ()  # the first that is set has the key; none for a local server
 
 
 PROVIDERS: Mapping[str, Provider] = {
@@ -92,7 +87,8 @@ class OpenAILM(SDKModel):
                 self.backend, key_variables = provider, endpoint.key_variables
             # A server that needs no key must not receive the OPENAI_API_KEY of the environment.
             placeholder = None if endpoint.key_variables else "none"
-            options["api_key"] = options.get("api_key") or endpoint.key or placeholder
+            keys = [options.get("api_key"), *map(os.environ.get, endpoint.key_variables), placeholder]
+            options["api_key"] = next(filter(None, keys), None)
         connect = partial(_connect, options.get("api_key"), key_variables, client_options(options))
         super().__init__(model, connect, **options)
         self._asks_responses = api == "responses"
@@ -112,7 +108,8 @@ class OpenAILM(SDKModel):
             request |= controls
         resource, target = attrgetter(api.resource)(self._client.get()), CallTarget(name, self._endpoint)
         with resource.with_streaming_response.create(**request) as response:
-            self._read_response(response, target, builder, api.reader.read_event, api.reader.read_answer)
+            read_event, read_answer = api.reader.read_event, api.reader.read_answer
+            self._read_response(response, target, builder, read_event=read_event, read_answer=read_answer)
         return builder.build(target, api.reader.count_usage(builder.usage, builder.tier, self._endpoint))
 
     def _learn(self, name: str, failed: EndpointError, optional: FieldFilter) -> bool:

@@ -1,4 +1,4 @@
-"""Leave the fields that an endpoint refuses out of requests; its errors name them in many ways. Does no I/O."""
+"""Find the fields that an endpoint refuses in its errors, and leave them out of requests. Does no I/O."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OPTIONAL = frozenset((
     "stop_sequences", "seed", "presence_penalty", "frequency_penalty", "repetition_penalty", "logit_bias", "logprobs",
     "stream_options", "stream", "store", "max_completion_tokens", "max_tokens", "max_output_tokens",
 ))  # fmt: skip
-"""Fields that may be left out of a request that is refused. For any other field the caller gets the refusal."""
+"""Fields that may be left out of a request. If an endpoint refuses another field, the caller gets the error."""
 _OTHER_NAMES = {"max_completion_tokens": "max_tokens", "max_tokens": "max_completion_tokens"}
 """The name under which a refused field is sent before it is left out."""
 
@@ -74,8 +74,8 @@ class FieldFilter:
         return accepted
 
     def learn(self, report: ErrorReport, required: frozenset[str]) -> bool:
-        """Find the field that a failure refuses, and rename it or leave it out from now on. Returns whether there is
-        such a field. `required`: fields that no request may lack."""
+        """Find the field that a failure refuses, and rename it or leave it out from now on. Returns False if there is
+        no such field, or if it is one of `required`, which no request may lack."""
         name = _find_refused(report, self.sent)
         if name is None or name in required:
             return False
@@ -95,18 +95,13 @@ def _find_refused(report: ErrorReport, sent: Iterable[str]) -> str | None:
     # Any failure that names it counts, however worded: a reply without it lacks nothing but its counts of tokens.
     if "stream_options" in names and "stream_options" in report.message:
         return "stream_options"
-    if not _is_refusal(report):
-        return None
-    parameter = report.param.split(".")[0].split("[")[0]
-    return parameter if parameter in names else _first_named(names, report.message)
-
-
-def _is_refusal(report: ErrorReport) -> bool:
-    """Whether a field is refused, rather than its value: the caller must correct a value that is out of range."""
     has_code = "unsupported_parameter" in report.code or "unsupported_value" in report.code
     if not has_code and not _REFUSAL.search(report.message):
-        return False
-    return not _OUT_OF_RANGE.search(report.message) or _BROAD_REFUSAL.search(report.message) is not None
+        return None
+    if _OUT_OF_RANGE.search(report.message) and not _BROAD_REFUSAL.search(report.message):
+        return None  # the value is refused, which the caller must correct
+    parameter = report.param.split(".")[0].split("[")[0]  # "messages" of "messages[0].role"
+    return parameter if parameter in names else _first_named(names, report.message)
 
 
 def _first_named(names: Iterable[str], message: str) -> str | None:

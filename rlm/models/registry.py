@@ -28,7 +28,7 @@ _ANY_LLM_PROVIDERS = frozenset((
     "azure", "azureanthropic", "azureopenai", "bedrock", "databricks", "sagemaker", "vertexai", "vertexaianthropic",
     "watsonx",
 ))  # fmt: skip
-"""Providers that are recognised even if any-llm, which asks them, is not installed."""
+"""Providers that are recognised before any-llm, through which they are asked, is installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def choose(
     lm: LM | None = None, sub_lm: LM | None = None, sampling: Sampling | None = None,
     sub_sampling: Sampling | None = None, sub_base_url: str | None = None, **connection: Any,
 ) -> Models:  # fmt: skip
-    """The models of a run, by object or by name: `gpt-5.6`, or `anthropic:claude-opus-5-5` with its provider.
+    """The models of a run, given as objects or names: `gpt-5.6`, or `anthropic:claude-opus-5-5` with its provider.
 
     - `model`, `sub_model`: names, of the root and of sub-calls; by default those of `PRESETS`
     - `backend`: the provider of the root; without it, `model` may name one
@@ -102,12 +102,11 @@ def root_names(model: str | None, backend: str | None, preset: str | None) -> tu
 
 def _check_types(model: object, sub_model: object, lm: object, sub_lm: object) -> None:
     """Raise TypeError for an object in place of a name, or a name in place of an object."""
-    for keyword, name, instead in (("model", model, "lm"), ("sub_model", sub_model, "sub_lm")):
+    for prefix, name, value in (("", model, lm), ("sub_", sub_model, sub_lm)):
         if not isinstance(name, str | None):
-            raise TypeError(f"{keyword} must be a name, not {bounded_repr(name)}: pass {instead}=")
-    for keyword, value in (("lm", lm), ("sub_lm", sub_lm)):
+            raise TypeError(f"{prefix}model must be a name, not {bounded_repr(name)}: pass {prefix}lm=")
         if value is not None and (isinstance(value, type) or not callable(getattr(value, "complete", None))):
-            raise TypeError(f"{keyword} must be an object with complete(messages), not {bounded_repr(value)}")
+            raise TypeError(f"{prefix}lm must be an object with complete(messages), not {bounded_repr(value)}")
 
 
 def _sampled(lm: LM, options: Sampling | None, keyword: str) -> LM:
@@ -142,10 +141,9 @@ def make_lm(backend: str, model: str, **options: Any) -> LM:
 
 def split_provider(model: str) -> tuple[str | None, str]:
     """Backend and model in a name such as `anthropic:claude-opus-5-5`; None and the name if it has no backend."""
-    provider, colon, name = model.partition(":")
-    if not colon or not name or not provider.replace("-", "_").isidentifier():
-        return None, model
-    return (provider, name) if is_known(provider) else (None, model)
+    provider, _, name = model.partition(":")
+    has_backend = name and provider.replace("-", "_").isidentifier() and is_known(provider)
+    return (provider, name) if has_backend else (None, model)
 
 
 def is_known(backend: str) -> bool:

@@ -1,4 +1,4 @@
-"""Build a `Reply` from the pieces that an endpoint sends; report a refused or incomplete reply. Does no I/O.
+"""Build a `Reply` from what an endpoint sends: pieces of text, a reason for the end, and usage. Does no I/O.
 
 `chat`, `responses` and `anthropic` read the JSON of their APIs, and pass its parts to a `ReplyBuilder`.
 """
@@ -8,14 +8,15 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from rlm.errors import LLMError, ReplyRefused
 from rlm.models.endpoint_errors import CallTarget, EndpointError, find_error, one_line
-from rlm.models.lm import Listener, Reply, ReportedUsage
+from rlm.models.lm import Listener, Reply, TokenDetails, sum_tokens
+from rlm.models.sdk_options import strip_url
 
 _NAME_CHARACTERS = 80  # the most characters of a reason, or of a tool's name, that are kept
-_REPEATED_CHARACTERS = 8_000  # a reply is ended when so many characters at its end only repeat one text
+_REPEATED_CHARACTERS = 8_000  # a reply is ended when this many characters at its end only repeat one text
 _UNIT_CHARACTERS = 2_000  # the longest text that is looked for in repeats
 
 # Searched in a reason without case and punctuation: `MAX_TOKENS`, `MaxTokens` and `max-tokens` read the same.
@@ -34,6 +35,16 @@ _BROKEN_REASON = re.compile(
 _NO_REASONS = ("null", "none", "notfinished", "finishreasonunspecified")  # the reply goes on
 _TOOL_REASON = re.compile("toolcall|tooluse|functioncall")
 _SURROGATE_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")  # the two surrogates of one character
+_STANDARD_TIERS = ("default", "standard", "auto")  # what endpoints call the tier without a name of its own
+
+
+class ReportedUsage(NamedTuple):
+    """The tokens and dollars of a call, as its endpoint reports them."""
+
+    input_tokens: int  # including those of the cache; 0 if unknown
+    output_tokens: int  # 0 if unknown
+    details: TokenDetails
+    dollars: Any  # not checked; None if the endpoint reports none
 
 
 @dataclass(slots=True)
@@ -45,9 +56,9 @@ class ReplyBuilder:
     thinking: list[str] = field(default_factory=list)
     refusal: list[str] = field(default_factory=list)  # the model's words as it refuses
     tool: str = ""  # the name of a tool that the model calls
-    arguments: list[str] = field(default_factory=list)  # of that call, as pieces of JSON
+    arguments: list[str] = field(default_factory=list)  # the arguments of that call, as pieces of JSON
     end_reason: str = ""  # the endpoint's word for why the reply ended, such as `stop`
-    end_details: str = ""  # the endpoint's explanation of that in a sentence, if it sends one
+    end_details: str = ""  # the endpoint's sentence on `end_reason`; empty if it sends none
     is_whole: bool = False  # whether the end has arrived: a reason, the mark of the end of a stream, or the whole body
     repeats: bool = False  # whether the text or thinking only repeats itself at its end: then a stream is ended
     _unchecked: int = 0  # characters that came since `repeats` was checked
@@ -93,7 +104,7 @@ class ReplyBuilder:
             self.arguments.append(arguments if isinstance(arguments, str) else json.dumps(arguments))
 
     def build(self, target: CallTarget, usage: ReportedUsage) -> Reply:
-        """The reply to a call; it may be cut or empty. Raises ReplyRefused, and LLMError for a reply that broke off."""
+        """The reply to a call, which may be cut or empty. Raises ReplyRefused, and LLMError if the reply broke off."""
         text, thinking = join_surrogates("".join(self.text)), join_surrogates("".join(self.thinking))
         reason, refusal = _letters(self.end_reason), " ".join("".join(self.refusal).split())
         is_cut = self.repeats or _CUT_REASON.search(reason) is not None
@@ -113,7 +124,7 @@ class ReplyBuilder:
         return reply
 
     def _look_for_repeats(self, pieces: list[str]) -> None:
-        """Set `repeats` if the text or thinking ends in repeats. Looks only once for each 2,000 characters."""
+        """Set `repeats` if the text or thinking ends in repeats. Looks only once every 2,000 characters."""
         self._unchecked += len(pieces[-1])
         if self._unchecked >= _REPEATED_CHARACTERS // 4:
             self._unchecked = 0
@@ -129,6 +140,23 @@ class ReplyBuilder:
         error = ReplyRefused(f"{target}: {cause}{words}", reason="refusal" if is_refusal else "content_filter")
         error.reply = reply
         return error
+
+
+def read_details(
+    input_tokens: int, output_tokens: int, *, cache_read: object = None, cache_write: object = None,
+    cache_write_1h: object = None, reasoning: object = None, tier: object = None, endpoint: object = None,
+) -> TokenDetails:  # fmt: skip
+    """Check the details that an endpoint reports, named as the fields of TokenDetails. Impossible counts become 0, so
+    that they cannot lower a cost. `input_tokens` and `output_tokens` include the tokens of the details."""
+    read, written, written_1h, thought = map(sum_tokens, (cache_read, cache_write, cache_write_1h, reasoning))
+    if read + written > input_tokens or written_1h > written:
+        read = written = written_1h = 0
+    return TokenDetails(
+        cache_read=read, cache_write=written, cache_write_1h=written_1h,
+        reasoning=thought if thought <= output_tokens else 0,
+        tier=tier if isinstance(tier, str) and tier not in _STANDARD_TIERS else "",
+        endpoint="" if endpoint is None else strip_url(str(endpoint)),
+    )  # fmt: skip
 
 
 def raise_if_failed(value: object) -> None:

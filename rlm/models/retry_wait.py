@@ -24,7 +24,7 @@ _EPOCH = 1e9  # a number this large is a time, in seconds since 1970; from 1,000
 
 def retry_after_seconds(headers: Mapping[str, str], field: object = None, message: str = "") -> float | None:
     """Seconds to wait, read from `Retry-After` (header names in lower case), else a `field` of the body, else the
-    message, else the headers `x-ratelimit-reset-*`; None if none of them says."""
+    message, else the headers `x-ratelimit-reset-*`; None if none of them gives a time."""
     milliseconds = headers.get("retry-after-ms")
     for text in (f"{milliseconds}ms" if milliseconds else None, headers.get("retry-after"), field):
         seconds = None if text is None else read_wait(str(text))

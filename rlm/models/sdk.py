@@ -1,4 +1,4 @@
-"""Ask a model through a vendor's SDK: the client, a second try without refused fields, and errors in one form."""
+"""Define `SDKModel`, the base of models behind an SDK: it shares a client, drops refused fields and converts errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REFUSAL_STATUSES = (None, 400, 403, 404, 405, 415, 422, 500, 501)  # of refusal
 
 
 class SDKClient:
-    """The client of an SDK, made at the first call and shared by all threads. Garbage collection closes it too."""
+    """Makes the client of an SDK at the first call, for all threads. Garbage collection closes its connections too."""
 
     def __init__(self, connect: Callable[[], Any]) -> None:
         # `connect` must not refer to its owner: a reference cycle would keep the connections open when the owner goes.
@@ -56,12 +56,12 @@ class SDKClient:
 
 
 class SDKModel(ABC):
-    """A model behind an SDK. One client with its pool of connections serves all threads; `close()` frees it."""
+    """A model behind an SDK. One client with its pool of connections serves all threads, until `close()`."""
 
-    backend: str  # the name of the backend: of the SDK's module, or of a provider of any-llm
-    window_tokens: int  # the window of the model, where it is known
-    sampling: Sampling  # the options of each request, by the names of `SamplingOptions` or of the provider
-    names: ClassVar[Mapping[str, str]] = {}  # the provider's names of options; a dot leads into an object
+    backend: str  # its name, as `registry.make_lm` takes it
+    window_tokens: int  # the window of the model; not set if it is unknown
+    sampling: Sampling  # the options of each request, under the names of `SamplingOptions` or of the provider
+    names: ClassVar[Mapping[str, str]] = {}  # option -> the provider's name of it; a dot leads into an object
     required: frozenset[str] = frozenset()  # fields that no request may lack
 
     def __init__(self, model: str, connect: Callable[[], Any], **options: Unpack[SDKOptions]) -> None:
@@ -85,18 +85,19 @@ class SDKModel(ABC):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Strings that no record may hold: the key, once it is known, and the values of `headers`."""
+        """Strings that no record may hold: the key, once it is known, and the values of `headers`. Values of fewer than
+        8 characters are left out, since other text contains them."""
         values = (self._api_key or self._client.attribute("api_key"), *self._headers.values())
         return tuple(value for value in values if isinstance(value, str) and len(value) >= 8)
 
     def with_sampling(self, options: Sampling) -> Self:
-        """A copy with the same connections, whose requests have these options in addition; None removes an option."""
+        """A copy with the same connections, whose requests also have these options; None removes an option."""
         other = copy.copy(self)
         other.sampling = sampling_of({**self.sampling, **options})
         return other
 
     def connect(self) -> None:
-        """Make the client, which the first call does otherwise. Raises LLMError, as for a missing key."""
+        """Make the client now, not at the first call. Raises LLMError, as for a missing key."""
         self._client.get()
 
     def close(self) -> None:
@@ -113,7 +114,7 @@ class SDKModel(ABC):
         """Make one call, streamed where the endpoint allows it. Raises LLMError, whose message is one line.
 
         A field that the endpoint refuses, such as `temperature`, is left out (`max_tokens` is renamed), the request is
-        sent again, and the reply's `notes` say so. What then worked is remembered for the model.
+        sent again, and the reply's `notes` say so. Later requests to the model are changed at once.
         """
         name = model or self.model
         listener = on_delta if isinstance(on_delta, Listener) else Listener(on_delta)  # a run passes one
@@ -130,12 +131,14 @@ class SDKModel(ABC):
                     refused = optional.refused
                     continue
                 error = self._convert_error(exc, failed, name)
-                raise error from (exc if error is not exc else exc.__cause__)
+                if error is exc:
+                    raise
+                raise error from exc
             self._refused[name] = refused
             return replace(reply, notes=(*reply.notes, *optional.notes(CallTarget(name, self._endpoint))))
 
     def _sampling_fields(self) -> dict[str, Any]:
-        """The sampling options as fields of a request, by the provider's names."""
+        """The sampling options as fields of a request, under the provider's names."""
         fields: dict[str, Any] = {}
         for name, value in self.sampling.items():
             outer, _, inner = self.names.get(name, name).partition(".")
@@ -148,11 +151,12 @@ class SDKModel(ABC):
         becomes an LLMError."""
 
     def _read_response(
-        self, response: Any, target: CallTarget, builder: ReplyBuilder,
+        self, response: Any, target: CallTarget, builder: ReplyBuilder, *,
         read_event: Callable[[object, ReplyBuilder], None],
         read_answer: Callable[[object, ReplyBuilder, CallTarget], None],
     ) -> None:  # fmt: skip
-        """Read a body into `builder`, up to text that only repeats itself. A failure after the end is ignored."""
+        """Read a body into `builder`, up to text that only repeats itself: events of a stream by `read_event`, a whole
+        body by `read_answer`. A failure after the end is ignored."""
         try:
             for part in read_body(response.iter_bytes(), target, self._timeout_seconds):
                 if part.type == "event":
@@ -194,7 +198,8 @@ class SDKModel(ABC):
         return EndpointError(report, status, response.headers)  # type: ignore[union-attr]
 
     def _learn(self, name: str, failed: EndpointError, optional: FieldFilter) -> bool:
-        """Change later requests to the model `name` after a failure. Returns whether another try may succeed."""
+        """Prepare another try after a failure, without the field that it refuses. Returns whether it may succeed.
+        `name`: the model, about which a subclass may learn more."""
         return failed.status in _REFUSAL_STATUSES and optional.learn(failed.report, self.required)
 
     def _convert_error(self, error: Exception, failed: EndpointError | None, model: str) -> LLMError:
@@ -207,7 +212,7 @@ class SDKModel(ABC):
         else:
             created = self._convert_other(error, target)
         line = str(created)
-        for secret in self.secrets:
+        for secret in sorted(self.secrets, key=len, reverse=True):  # the longest first: one may contain another
             line = line.replace(secret, "[secret]")
         created.args = (line,)
         return created

@@ -12,7 +12,7 @@ from rlm.errors import LLMError, UnknownOption
 from rlm.models.endpoint_errors import one_line
 
 Sampling = Mapping[str, Any]
-"""Name -> value, as in the body of a request. The provider of the model knows the names: it refuses unknown ones."""
+"""Name -> value, as in the body of a request. The provider of the model checks the names."""
 
 
 class SamplingOptions(TypedDict, total=False):
@@ -31,7 +31,7 @@ class SDKOptions(SamplingOptions, total=False):
     api_key: str | None  # by default the key that the SDK finds in the environment
     timeout: float | None  # of a request, in seconds; 600 by default
     headers: Mapping[str, str] | None  # further headers of each request, whose values are secrets: no record holds them
-    extra_body: Mapping[str, Any] | None  # further fields of each request, sent as they are; they go before all others
+    extra_body: Mapping[str, Any] | None  # further fields of each request, sent as they are; they override the options
     window_tokens: int | None  # the window of the model, if it differs from that of the provider's models
 
 
@@ -68,6 +68,12 @@ def check_body(fields: Sampling) -> dict[str, Any]:
         except (TypeError, ValueError) as exc:
             raise UnknownOption(f"the option {name}={value!r} is not JSON, so it cannot be sent: {exc}") from None
     return dict(fields)
+
+
+def strip_url(url: str) -> str:
+    """A URL without user, password, query and fragment."""
+    parts = urlsplit(without_secrets(url))  # first, since a password with `#` or `?` would end the host
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
 def check_url(url: str | None) -> str | None:

@@ -2,7 +2,7 @@
 
 Endpoints without the parser for a model send its thinking in the text between marks. An opening mark counts at the
 start of a line; without one, the text up to a closing mark is thinking too, since chat templates write the opening one.
-Marks in a closed fenced block, in inline code, quotes, a `FINAL(...)` or the middle of a sentence are only mentioned.
+Marks in a closed fenced block, inline code, quotes, a `FINAL(...)` or the middle of a sentence do not count.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections import deque
 
+# The name of a tag: "think", "seed:think", "longcat_think", "antthinking", "inner_monologue"
 _WORD = r"(?:\w+:|longcat_|inner_)?(?:ant)?(?:think|thinking|thoughts?|reasoning|monologue|scratchpad)(?:_process)?"
-_END = r"(?:<\|(?:end|return|call)\|>\s*)?"
-_MARKS = {  # opening and closing mark
+_END = r"(?:<\|(?:end|return|call)\|>\s*)?"  # of a message of gpt-oss: "<|end|>"
+_MARKS = {  # family of models -> its opening and closing mark
     # "<think>" and "</think>": DeepSeek, Qwen, GLM, MiniMax, Nemotron, Seed, LongCat, and models tuned from them
     "xml": (rf"< ?{_WORD}(?:\s[^<>\n]*)?(?<!/)>(?![ \t]*[:,)])", rf"< ?/ ?{_WORD}\s*>"),
     "mistral": (r"\[(?:think|reasoning)\]", r"\[/(?:think|reasoning)\]"),  # "[THINK]" to "[/THINK]"
@@ -21,39 +22,41 @@ _MARKS = {  # opening and closing mark
     "solar": (r"<\|think(?:ing)?\|>", r"<\|/think(?:ing)?\|>|<\|end\|>\s*<\|begin\|>assistant<\|content\|>"),
     "gemma": (r"<\|channel>thought\b", r"<channel\|>"),
     "medgemma": (r"<unused94>thought\b", r"<unused95>"),
-    # gpt-oss: "<|channel|>analysis<|message|>" to "<|channel|>final<|message|>"; calls of tools, by `to=`, are thinking
-    "harmony": (
+    "harmony": (  # gpt-oss; calls of tools, which have a `to=`, are thinking
+        # "<|channel|>analysis<|message|>", "<|start|>assistant<|channel|>commentary to=python<|message|>"
         _END + r"(?:(?:<\|start\|>[^<\n]*)?<\|channel\|>(?:\s*analysis\b|[^<\n]*\bto=)"
-        r"|<\|start\|>[^<\n]*\bto=[^<\n]*<\|channel\|>)[^<\n]*(?:<\|constrain\|>[^<\n]*)?(?:<\|message\|>|\Z)",
+        r"|<\|start\|>[^<\n]*\bto=[^<\n]*<\|channel\|>)"  # "<|start|>assistant to=python<|channel|>"
+        r"[^<\n]*(?:<\|constrain\|>[^<\n]*)?(?:<\|message\|>|\Z)",  # "<|constrain|>json<|message|>", or cut before it
+        # "<|end|><|start|>assistant<|channel|>final<|message|>", "<|channel|>commentary<|message|>"
         _END + r"(?:(?:<\|start\|>(?![^<\n]*\bto=)[^<\n]*|(?<!\w))"
         r"<\|channel\|>\s*(?:final|commentary)\b(?![^<\n]*\bto=)[^<\n]*|<\|start\|>assistant)<\|message\|>",
     ),
-    # the same from servers that leave the special tokens out
+    # the same from servers that leave the special tokens out: "analysisWe need ...assistantfinal42"
     "bare": (r"\A\s*analysis(?-i:(?=[A-Z][\w']*[ ,]+\w))", r"(?<![a-zA-Z_\"'`/-])assistantfinal(?-i:(?![a-z_(=.]))"),
     "apriel": (r"(?!)", r"^\[BEGIN FINAL RESPONSE\]"),  # its chat template writes the opening
     "granite": (r"\A\s*Here(?:'s| is) my thought process:", r"^Here(?:'s| is) my response:"),
 }  # fmt: skip
-_CLOSINGS = {kind: re.compile(closing, re.IGNORECASE | re.MULTILINE) for kind, (_, closing) in _MARKS.items()}
+_CLOSINGS = {family: re.compile(closing, re.IGNORECASE | re.MULTILINE) for family, (_, closing) in _MARKS.items()}
 _MARK = re.compile(  # an opening mark, or a closing one without it; granite's is a sentence, so it needs the opening
-    "|".join(f"(?P<{kind}>{opening})" for kind, (opening, _) in _MARKS.items())
-    + f"|(?P<closing>{'|'.join(closing for kind, (_, closing) in _MARKS.items() if kind != 'granite')})",
+    "|".join(f"(?P<{family}>{opening})" for family, (opening, _) in _MARKS.items())
+    + f"|(?P<closing>{'|'.join(closing for family, (_, closing) in _MARKS.items() if family != 'granite')})",
     re.IGNORECASE | re.MULTILINE,
 )
-_ANYWHERE = ("harmony", "bare", "granite")  # kinds whose opening mark need not begin a line; two of them begin the text
+_ANYWHERE = ("harmony", "bare", "granite")  # whose opening mark need not begin a line; the last two begin a text
 _END_TOKENS = (
     "<|end|>", "<|return|>", "<|call|>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>",
     "<|END_OF_TURN_TOKEN|>", "<end_of_turn>", "<eos>", "</s>", "<｜end▁of▁sentence｜>", "<|END_RESPONSE|>",
     "<|end_of_box|>", "<|end_of_solution|>", "[END FINAL RESPONSE]",
 )  # fmt: skip
 _ANSWER_OPENING = re.compile(r"\A\s*<\|(?:START_RESPONSE|begin_of_box|begin_of_solution)\|>")
-_FENCE = re.compile(
+_FENCE = re.compile(  # the line of a fence: "```python", "- ~~~", or "</think>```" behind a mark
     r"(?:^|(?<=[>\]▷]))[ \t]*(?:[-*+][ \t]+|\d+[.)][ \t]+)?(?P<mark>`{3,}|~{3,})(?P<info>[^`\n]*)$", re.MULTILINE
 )
 _GAP = re.compile(r"(?:[ \t]*\n)+|[ \t]*")  # the empty lines, else the spaces, behind a closing mark
 _SENTENCE_BEFORE = re.compile(r"\w[ \t]+\Z")  # the text before a mark within a sentence
 _SENTENCE_AFTER = re.compile(r"[ \t]+[a-z(]|[.,;:!?)'\"]")  # and behind it
 _OPEN_ANSWER = re.compile(r"^[ \t]*\**(?:FINAL|SUBMIT)[ \t]*\([^()]*\Z", re.MULTILINE)  # "FINAL(the tag " before a mark
-_LOOK_CHARACTERS = 400  # the most of a line that are looked at before a mark
+_LINE_CHARACTERS = 400  # of a line that are looked at, before and behind a mark
 
 
 def split_thinking(text: str) -> tuple[str, str]:
@@ -69,10 +72,10 @@ def _split_at_marks(text: str) -> tuple[str, list[str]]:
     """The text outside the marks, and each text of thinking."""
     answer, thoughts = list[str](), list[str]()
     fences = _Fences(text)
-    start = offset = 0  # of the text that is in neither list yet, and of the search for the next mark
+    start = offset = 0  # `start`: of the text that is in neither list yet; `offset`: where the next mark is searched
     while mark := _MARK.search(text, offset):
         offset = mark.end()
-        if fences.enclose(mark, start) or _is_mention(text, mark, start):
+        if fences.contain(mark, start) or _is_only_mentioned(text, mark, start):
             continue
         before = text[start : mark.start()]
         if mark.lastgroup == "closing":
@@ -81,8 +84,8 @@ def _split_at_marks(text: str) -> tuple[str, list[str]]:
             else:
                 thoughts.append(before)
         else:
-            closings = _CLOSINGS[str(mark.lastgroup)].finditer(text, offset)
-            closing = next((match for match in closings if not _is_quoted(text, match, offset)), None)
+            closings = _CLOSINGS[str(mark.lastgroup)].finditer(text, mark.end())
+            closing = next((match for match in closings if not _is_quoted(text, match, mark.end())), None)
             stop, offset = closing.span() if closing else (len(text), len(text))
             answer.append(before if before[-1:] in ("", "\n") else before + "\n")
             thoughts.append(text[mark.end() : stop])
@@ -92,14 +95,14 @@ def _split_at_marks(text: str) -> tuple[str, list[str]]:
 
 
 class _Fences:
-    """The fences of a text, read once from its start, to tell which marks are in a closed block."""
+    """Tells which marks of a text are in a closed fenced block. Reads the fences once, from the start."""
 
     def __init__(self, text: str) -> None:
         self._following = deque(_FENCE.finditer(text))
         self._opened: re.Match[str] | None = None  # the fence that opened the block around the last mark
 
-    def enclose(self, mark: re.Match[str], start: int) -> bool:
-        """Whether the mark is in a closed block of the text from `start` on. Takes each mark once, in order."""
+    def contain(self, mark: re.Match[str], start: int) -> bool:
+        """Whether the mark is in a closed block of the text from `start` on. To be called once a mark, in order."""
         while self._following and self._following[0].start() < mark.start():
             fence = self._following.popleft()
             self._opened = None if fence.start() < start or _closes(fence, self._opened) else fence
@@ -112,9 +115,9 @@ def _closes(fence: re.Match[str], opened: re.Match[str] | None) -> bool:
     return opened is not None and not fence["info"].strip() and fence["mark"].startswith(opened["mark"])
 
 
-def _is_mention(text: str, mark: re.Match[str], start: int) -> bool:
-    """Whether the text from `start` on only mentions a mark: in quotes, in an answer, or inside a sentence."""
-    near = text[max(start, mark.start() - _LOOK_CHARACTERS) : mark.start()]
+def _is_only_mentioned(text: str, mark: re.Match[str], start: int) -> bool:
+    """Whether a mark does not count, since the text from `start` on has it in quotes, an answer or a sentence."""
+    near = text[max(start, mark.start() - _LINE_CHARACTERS) : mark.start()]
     if _is_quoted(text, mark, start) or _OPEN_ANSWER.search(near):
         return True
     if mark.lastgroup == "closing":
@@ -129,13 +132,13 @@ def _is_quoted(text: str, mark: re.Match[str], start: int) -> bool:
         return True
     if "<|message|>" in mark[0]:  # thinking may end within inline code
         return False
-    line_start = max(start, text.rfind("\n", 0, mark.start()) + 1, mark.start() - _LOOK_CHARACTERS)
-    rest = text[mark.end() : mark.end() + _LOOK_CHARACTERS].partition("\n")[0]
+    line_start = max(start, text.rfind("\n", 0, mark.start()) + 1, mark.start() - _LINE_CHARACTERS)
+    rest = text[mark.end() : mark.end() + _LINE_CHARACTERS].partition("\n")[0]
     return text.count("`", line_start, mark.start()) % 2 == 1 and "`" in rest
 
 
 def _without_end_tokens(text: str) -> str:
-    """The text without end tokens at its end; one behind a space, or a `</s>` that closes a tag, is content."""
+    """The text without the end tokens at its end. A token behind a space, or a `</s>` that closes a tag, is content."""
     while end := next((item for item in _END_TOKENS if text.rstrip().endswith(item)), None):
         rest = text.rstrip().removesuffix(end)
         if rest[-1:] in (" ", "\t") or (end == "</s>" and (not rest or "<s>" in rest)):

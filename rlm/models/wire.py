@@ -1,4 +1,4 @@
-"""Read the body of an answer: events of a stream, or one JSON value. For anything else, report what came instead."""
+"""Read the body of an answer: the events of a stream, or one JSON value. Report any other body as an error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 @dataclass(frozen=True, slots=True)
 class BodyPart:
-    """A part of a body: an event of a stream, a comment, which keeps the connection alive, the end, or a whole body."""
+    """A part of a body: an event, comment (which keeps the connection alive) or end of a stream; or a whole body."""
 
     type: Literal["event", "comment", "end", "whole"]
     value: Any = None  # the JSON of an event or of a whole body
@@ -65,7 +65,7 @@ def as_one_line(text: str) -> str:
 
 
 def _limit_size(chunks: Iterable[bytes], target: CallTarget) -> Iterator[bytes]:
-    """Yield the chunks. Raises LLMError for a body larger than any answer of a model: no timeout would end it."""
+    """Yield the chunks. Raises LLMError when they exceed any answer of a model: no timeout would end such a body."""
     size = 0
     for chunk in chunks:
         size += len(chunk)
@@ -105,18 +105,16 @@ def _read_stream(pieces: Iterable[bytes], target: CallTarget, timeout_seconds: f
 def _parse(body: bytes, target: CallTarget) -> Any:
     """The JSON of a whole body. Raises LLMError, which says what came instead."""
     text = body.decode("utf-8", "replace")
-    ends_in_middle = False
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as exc:
-        if isinstance(exc, json.JSONDecodeError) and text[0] in "{[":
-            ends_in_middle = exc.pos >= len(text.rstrip()) or exc.msg.startswith("Unterminated string")
-    display = repr(as_one_line(text)[:_SHOWN_CHARACTERS])
-    if text[0] == "<":
-        raise LLMError(f"{target}: received a web page instead of an answer: {display} ({WRONG_URL})")
-    if ends_in_middle:
-        raise LLMError(f"{target}: the answer ended in the middle: {display}", transient=True)
-    raise LLMError(f"{target}: the answer is not JSON: {display} ({WRONG_URL})")
+        start = repr(as_one_line(text)[:_SHOWN_CHARACTERS])
+        if text[0] == "<":
+            raise LLMError(f"{target}: received a web page instead of an answer: {start} ({WRONG_URL})") from None
+        is_cut = isinstance(exc, json.JSONDecodeError) and (exc.pos >= len(text.rstrip()) or "Unterminated" in exc.msg)
+        if is_cut and text[0] in "{[":
+            raise LLMError(f"{target}: the answer ended in the middle: {start}", transient=True) from None
+        raise LLMError(f"{target}: the answer is not JSON: {start} ({WRONG_URL})") from None
 
 
 def _read_events(pieces: Iterable[bytes]) -> Iterator[_Event]:

@@ -36,7 +36,7 @@ class ViewServer(PageServer):
 
 
 def find_trajectory(run: str) -> Path:
-    """RUN itself, or the newest trajectory in the directory RUN. Raises TrajectoryError if the directory has none."""
+    """The path `run`; if that is a directory, its newest trajectory. Raises TrajectoryError if that has none."""
     path = Path(run)
     if not path.is_dir():
         return path
@@ -50,7 +50,7 @@ def export(feed: RowFeed, target: Path) -> None:
     """Write a page that needs no server, with all turns so far and the prompt of the first, which later ones repeat.
     Raises OSError, and RLMError if the target is the trajectory itself."""
     if target.exists() and target.samefile(feed.path):
-        raise RLMError(f"{target} is the trajectory itself: give another file to export to")
+        raise RLMError(f"{target} is the trajectory itself: choose another file to export to")
     with TemporaryFile("w+", encoding="ascii", newline="\n") as page:  # a failure leaves an earlier page as it is
         page.writelines(run_page().for_file(_blocks(feed)))
         page.seek(0)

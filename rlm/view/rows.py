@@ -14,7 +14,7 @@ from rlm.trajectory.fields import count, items, mapping, number, ranges, text, u
 _LINE_CHARACTERS = 160  # the longest line of code in a row
 MAP_STEPS = 4096  # the width of the map of the text: ranges less than a step apart are joined
 _MOST_SOURCES, _MOST_RANGES = 200, 1_000  # a forged file must not fill the page
-_MOST_DEPTH = 20  # a forged file may nest child runs deeper, and must not exhaust the stack
+_MOST_DEPTH = 20  # of child runs that are shown: a forged file must not exhaust the stack
 
 
 def texts(record: Mapping[str, Any], *names: str) -> dict[str, str]:
@@ -23,7 +23,7 @@ def texts(record: Mapping[str, Any], *names: str) -> dict[str, str]:
 
 
 def objects(value: object) -> list[Mapping[str, Any]]:
-    """The items of a list, each an empty object unless it is a JSON object; none for anything else."""
+    """The items of a list, with an empty object for each that is not an object; an empty list for another value."""
     return [mapping(item) for item in items(value)]
 
 
