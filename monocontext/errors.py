@@ -4,7 +4,7 @@
     |-- NotFound (FileNotFoundError)       nothing is stored there: use another URL
     |-- NotAContext (ValueError)           something is stored there, but it is not a context
     |-- AlreadyExists (FileExistsError)    a conditional write lost: read what is there, then decide
-    |-- AccessDenied (PermissionError)     the store refuses these credentials
+    |-- AccessDenied (PermissionError)     the store refuses this, or these credentials
     |   `-- ForeignObject                  the context refers to objects that the caller does not allow
     |-- ContextChanged                     an object was replaced during a read: refresh() and read again
     |-- DamagedData (ValueError)           stored bytes differ from the index: verify, restore
@@ -17,7 +17,7 @@
     |-- InvalidParameters (ValueError)     a parameter of a tool or a search is missing or invalid
     |-- UnknownTool (LookupError)          a tool call with an unknown name
     |-- ToolRefusal                        a tool's reply to a request of a model that it cannot fulfil
-    |-- NotPicklable (TypeError)           another process cannot open this text
+    |-- NotPicklable (TypeError)           another process cannot open this text or store
     |-- ContextClosed (ValueError)         a text was used after close()
     |-- Unsupported (OSError)              the store cannot do this: do not try again
     `-- StoreFailure (OSError)             the store failed after retries: try again later
@@ -42,11 +42,11 @@ class NotAContext(MonocontextError, ValueError):
 
 
 class AlreadyExists(MonocontextError, FileExistsError):
-    """A create-only or compare-and-swap write found another object under its key."""
+    """A conditional write or delete found another object, or another version of it, under the key."""
 
 
 class AccessDenied(MonocontextError, PermissionError):
-    """The credentials are missing or wrong, or do not permit the operation."""
+    """The credentials are missing or wrong, or do not permit the operation, or the store is read-only."""
 
 
 class ForeignObject(AccessDenied):
@@ -78,7 +78,7 @@ class Unhashable(ContextTooLarge, TypeError):
 
 
 class InvalidUrl(MonocontextError, ValueError):
-    """A URL has an unknown scheme, or lacks parts that its scheme needs."""
+    """A URL, a path, a key, a proxy or a region is invalid, or the URL needs an extra that is not installed."""
 
 
 class InvalidEntry(MonocontextError, ValueError):
@@ -98,7 +98,7 @@ class ToolRefusal(MonocontextError):
 
 
 class NotPicklable(MonocontextError, TypeError):
-    """A text in `memory://`, or one opened with `client=`, cannot be passed to another process."""
+    """A text or store in `memory://`, or one opened with `client=`, cannot be passed to another process."""
 
 
 class ContextClosed(MonocontextError, ValueError):
@@ -113,12 +113,12 @@ class StoreFailure(MonocontextError, OSError):
     """The store failed, and retries did not help."""
 
     refusals: int = 0
-    """How often the store asked for a lower rate during the attempts."""
+    """How often the store asked for fewer requests during the attempts."""
 
 
 def install_line(extra: str, folder: str = ".") -> str:
-    """The command that installs an extra, for error messages. It runs in a clone: the packages are not on PyPI.
+    """The command that installs an extra, for error messages. It needs a clone, since the packages are not on PyPI.
 
-    `folder`: the folder of the distribution in the clone, `.` for monocontext and `./rlm` for monocontext-rlm.
+    `folder`: where the distribution is in the clone, `.` for monocontext and `./rlm` for monocontext-rlm.
     """
     return f"in the clone of monocontext, pip install -e '{folder}[{extra}]'"

@@ -1,8 +1,8 @@
-"""Match names with globs like `.gitignore`, and with braces: `*.py`, `src/**`, `/top.txt`, `*.{ts,tsx}`, `!lib`.
+"""Match names with globs as in `.gitignore`, and with braces: `*.py`, `src/**`, `/top.txt`, `*.{ts,tsx}`, `!lib`.
 
-A glob without a slash, except at its end, matches at any depth, any other from the top. `*` does not match a slash. A
-glob that matches a folder covers everything in it. The last glob that matches a name decides, but nothing below an
-excluded folder is selected again.
+A glob with no slash but at its end matches at any depth; any other glob matches from the top. `*` does not match a
+slash. A glob that matches a folder covers everything in it. The last glob that matches a name decides, but nothing
+below an excluded folder is selected again.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _without_braces(glob: str) -> Iterator[str]:
 
 
 def _expand(parts: list[str]) -> Iterator[str]:
-    """Yield a glob once for each choice in its braces, without them. An unclosed brace stays as it is."""
+    """Yield a glob for each combination of the choices in its braces. An unclosed brace stays as it is."""
     marks = _first_group(parts)
     if not marks:
         yield "".join(parts)
@@ -103,7 +103,7 @@ def _expand(parts: list[str]) -> Iterator[str]:
 
 
 def _first_group(parts: list[str]) -> list[int]:
-    """The indexes of the first brace that is closed, of its commas, and of its end; empty if no brace is closed."""
+    """The indexes of the first pair of braces and of the commas between them; empty if no brace is closed."""
     depth, marks = 0, list[int]()
     for index, part in enumerate(parts):
         if part == "{":

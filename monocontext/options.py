@@ -14,14 +14,14 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class ReachOptions(TypedDict, total=False):
-    """Options for connecting to an S3 server. `None` means that an option is not given."""
+    """Options for connecting to an S3 server. `None` is the same as leaving an option out."""
 
     endpoint: str | None
     """The URL of a server other than AWS; by default `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`."""
     profile: str | None
     """A profile of the AWS configuration."""
     path_style: bool | None
-    """Whether URLs name the bucket in the path, not in the host; by default only if an endpoint is given."""
+    """Whether URLs name the bucket in the path, not in the host; by default for all servers but AWS."""
     anonymous: bool | None
     """Whether to send unsigned requests."""
 
@@ -30,13 +30,13 @@ class StoreOptions(ReachOptions, total=False):
     """The options of `open_store`; those that this class adds are for `s3://` only."""
 
     region: str | None
-    """By default the region of the AWS configuration, or `us-east-1` if there is none and an endpoint is given."""
+    """The region of the bucket; by default that of the AWS configuration, or else `us-east-1`."""
     transport: Literal["own", "boto3", None]
-    """The client that sends GETs. Boto3 sends all other requests."""
+    """Which client sends GETs: our own (the default) or boto3. Boto3 sends all other requests."""
     keep_alive: bool | None
     """`False` closes the connections of our own transport after each call."""
     client: Any
-    """A boto3 client to use instead of all other options."""
+    """A boto3 client to send all requests with. No other option may be given with it."""
 
 
 def validate_options(*options: type, error: type[TypeError] = TypeError) -> Callable[[Function], Function]:

@@ -24,7 +24,7 @@ _MISSING: Any = object()
 
 
 class _Field:
-    """A field of a record class: its default or factory, and where it counts. Public as `field`."""
+    """A field of a record class: its default or factory, and the methods that use it. Public as `field`."""
 
     __slots__ = ("annotation", "compare", "default", "factory", "kw_only", "repr")
 
@@ -54,8 +54,8 @@ def _replace(record: Any, /, **changes: Any) -> Any:
 
 
 class _LazyAttribute:
-    """The attribute `__dataclass_fields__` or `__dataclass_params__` of a class, which Dask reads. The first read
-    creates a standard dataclass with the same fields, and takes the value from that."""
+    """The attribute `__dataclass_fields__` or `__dataclass_params__` of a record class, which Dask reads. The first
+    read creates a standard dataclass with the same fields, and takes the value from that class."""
 
     def __init__(self, name: str, fields: dict[str, _Field], **parameters: bool) -> None:
         self.name = name
@@ -141,7 +141,7 @@ class _LazyInitializer:
 
 
 def _compile_init(cls: type, fields: dict[str, _Field], frozen: bool) -> Any:
-    """The `__init__` of a record class, compiled from source such as this one, of a frozen class:
+    """The `__init__` of a record class, compiled from source such as this, which is that of a frozen class:
 
     def __init__(self, x, y=_default_y, *, names=_MISSING):
         _set_x(self, x)

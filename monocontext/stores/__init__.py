@@ -19,10 +19,10 @@ __all__ = ["Place", "is_within", "open_store", "open_store_at", "options_for", "
 def options_for(place: Place, options: StoreOptions | None) -> StoreOptions:
     """Those of `options` that `open_store` accepts for this place; empty for a store that is open already.
 
-    Raises `InvalidUrl`.
+    Raises `InvalidUrl` for an invalid URL or path.
     """
-    known = parse(place).option_names if isinstance(place, str | os.PathLike) else ()
-    return cast(StoreOptions, {name: value for name, value in (options or {}).items() if name in known})
+    accepted = parse(place).option_names if isinstance(place, str | os.PathLike) else ()
+    return cast(StoreOptions, {name: value for name, value in (options or {}).items() if name in accepted})
 
 
 @validate_options(StoreOptions)

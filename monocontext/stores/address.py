@@ -1,4 +1,4 @@
-"""Parse the URL or path of a store into an `Address`, and open that store. Parsing reads nothing but symbolic links."""
+"""Parse the URL or path of a store into an `Address`, and open that store. Parsing reads only symbolic links."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ class _Authority(NamedTuple):
     """The syntax of the part between `scheme://` and the next slash."""
 
     name: str
-    """The noun for it in messages, such as `bucket`."""
+    """The noun for this part in messages, such as `bucket`."""
     pattern: str
+    """The regular expression that it matches as a whole."""
 
 
 _AUTHORITIES = {
@@ -71,7 +72,7 @@ class Address:
         return ("endpoint", "anonymous") if self.scheme in ("gs", "az") else ()
 
     def open(self, options: StoreOptions) -> Store:
-        """Import the store's module and open it (no request). Raises `TypeError` for options of other schemes."""
+        """Import the module of the store, and open it (no request). Raises `TypeError` for options of other schemes."""
         arguments: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
         for name in arguments:
             if name not in self.option_names:
@@ -151,7 +152,7 @@ def _describe_fault(text: str, scheme: str, expected: _Authority | None, rest: s
     if not authority:
         return f"no {expected.name} in {display!r}; expected {_FORMS}"
     if expected is _FSSPEC_AUTHORITY and display != text:
-        return "the URL must not contain a password: put it into the configuration of fsspec (~/.config/fsspec)"
+        return "the URL must not contain a password: put it in the configuration of fsspec (~/.config/fsspec)"
     if "@" in authority and scheme in ("http", "https"):
         return "the URL must not contain a user or a password"
     return f"not a {expected.name} name: " + (repr(display) if display != text else f"{authority!r} in {text!r}")
@@ -204,7 +205,7 @@ def split_object(url: str | os.PathLike[str]) -> tuple[str, str]:
     if address.scheme in ("http", "https"):
         key = unquote(key)
     if not key or os.fspath(url).endswith("/"):
-        raise InvalidUrl(f"{os.fspath(url)!r} names a bucket or a folder, not a single object")
+        raise InvalidUrl(f"{os.fspath(url)!r} names a bucket or a folder, not an object: add its key")
     return str(root), check_key(key)
 
 

@@ -10,8 +10,8 @@ Invariants:
 
 obstore finds and refreshes credentials by the usual chain of each cloud; `object_store` retries, resumes bodies and
 applies timeouts. The threads of obstore do not survive a fork, and a client made in the forked process never gets a
-response. So once a process has sent a request by obstore, opening a store and all verbs raise an error in the processes
-forked from it.
+response. So in a process that was forked from one that had sent a request by obstore, opening a store and all verbs
+raise an error.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ _READ_TIMEOUT = timedelta(seconds=2)  # a GET that receives nothing for this lon
 _WRITE_TIMEOUT = timedelta(seconds=60)
 """The same limit for a write: a server may take long to answer, and a repeated write may conflict with itself."""
 _TIMEOUTS = {"connect_timeout": timedelta(seconds=5), "timeout": timedelta(seconds=300)}
-"""The time limits for connecting, and for a whole request."""
+"""The time limits for opening a connection, and for a whole request."""
 _RETRY: Any = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
 _RANGE_ERROR = re.compile(r"status code: 416|InvalidRange|Wanted range|[Rr]ange not satisfiable|CONTENT_RANGE")
 """Matches the messages of `object_store` for a range that begins after the end of the object. The last one is for the
 `Content-Range: bytes 0--1/0` that Azurite sends for an empty object."""
-_used_by: int | None = None
-"""The id of the process that has sent a request by obstore: this process, or an ancestor that forked."""
+_process_of_obstore: int | None = None
+"""The id of the process that used obstore first: this process, or one that it was forked from. `None` before that."""
 _PART_BYTES = 64 << 20
 """Larger objects are uploaded in parts, except by a conditional put: obstore has no condition for those."""
 
@@ -206,7 +206,7 @@ class CloudStore(StoreBase):
             error_type = ContextChanged if if_match is None else AlreadyExists
             raise error_type(f"{url}: {_first_part(error)}") from error
         except failures.NotSupportedError as error:
-            raise Unsupported(f"{url}: the server does not support ranges, which reads need: copy the text") from error
+            raise Unsupported(f"{url}: reads need ranges, which this server does not support: use another") from error
         except ValueError as error:  # from obstore's parser of keys
             raise InvalidUrl(f"{url}: this store accepts no keys with control characters") from error
         except (failures.BaseError, OSError) as error:
@@ -214,15 +214,15 @@ class CloudStore(StoreBase):
 
 
 def _check_process(url: str, *, sends: bool = True) -> None:
-    """Raise `StoreFailure` in a process that was forked after obstore was used: the fork ended its threads."""
-    global _used_by
-    if _used_by not in (None, os.getpid()):
+    """Raise `StoreFailure` if this process was forked from one that used obstore. `sends`: this call uses it."""
+    global _process_of_obstore
+    if _process_of_obstore not in (None, os.getpid()):
         raise StoreFailure(
-            f"{url}: obstore was used before this process was forked, so it cannot be used here: start processes by "
-            f"spawn, as in multiprocessing.get_context('spawn')"
+            f"{url}: obstore was used before this process was forked, so it cannot be used here: start processes "
+            f"with spawn, as in multiprocessing.get_context('spawn')"
         )
     if sends:
-        _used_by = os.getpid()
+        _process_of_obstore = os.getpid()
 
 
 def _open_obstore(url: str, options: dict[str, Any], read_timeout: timedelta) -> Any:

@@ -4,9 +4,9 @@ Invariants:
 
 - an ETag names one version: it is a hash of what the filesystem reports about a file, such as its own ETag, or its size
   and time
-- the ETag is checked again after bytes are read, which takes one more request than in other stores: a file that
-  changed meanwhile is an error, or is read again if the caller names no ETag
-- it is read only, since fsspec does not promise that exactly one of two writers wins
+- the ETag is checked again after bytes are read, which takes one more request than in other stores. If the file has
+  changed meanwhile, the read fails, or is repeated if the caller names no ETag
+- the store is read-only, since fsspec does not promise that exactly one of two writers wins
 
 Hosts and credentials are configured as in fsspec: `~/.config/fsspec/*.json` and `FSSPEC_*`.
 """
@@ -49,7 +49,7 @@ _VERSIONS = ("ETag", "etag", "e_tag", "version_id", "generation", "blob_id", "md
 """The names under which filesystems report the version of a file."""
 _TIMES = ("LastModified", "last_modified", "mtime", "modified", "updated", "created")
 """The names under which filesystems report the time of its last write."""
-_READ_ATTEMPTS = 20  # reads of a file that keeps changing
+_READ_ATTEMPTS = 20  # the most reads of a file that keeps changing
 _HIDDEN = ".monocontext-"  # the prefix of the names of temporary files and locks of `file://`, which are not objects
 
 
@@ -73,7 +73,7 @@ class FilesystemStore(StoreBase):
         return self._read_newest(key, 0, None, most_bytes)
 
     def _read_newest(self, key: str, start: int, length: int | None, most_bytes: int | None = None) -> Blob:
-        """Read `length` bytes of the newest version, by default all. Repeats a read during which the file changes."""
+        """Read `length` bytes of the newest version, or all (`None`). Repeats a read during which the file changes."""
         attempt = 1
         while True:
             before = self.head(key)
@@ -143,12 +143,12 @@ class FilesystemStore(StoreBase):
         return ObjectInfo(key, int(info["size"]), self._etag(info), _modified_seconds(info))
 
     def _etag(self, info: Any) -> str:
-        """A hash of what changes with the content of a file. Raises `Unsupported` if the filesystem reports nothing."""
+        """A hash of the reported facts that change with a file. Raises `Unsupported` if only a size is reported."""
         facts = [str(info[name]) for name in _VERSIONS if info.get(name) is not None]
         if modified_seconds := _modified_seconds(info):
             facts.append(repr(modified_seconds))
         if not facts:
-            raise Unsupported(f"{self.url}: it reports neither ETags nor times of files: copy them elsewhere")
+            raise Unsupported(f"{self.url}: this filesystem reports neither ETags nor times of files: use another")
         return hashlib.sha256(repr([info["size"], *facts]).encode()).hexdigest()[:32]
 
     @contextmanager

@@ -193,7 +193,7 @@ class LocalStore(StoreBase):
                 os.unlink(path)
 
     def now(self) -> float:
-        """The time of the file system, from a hidden file that is written and removed; this machine's if that fails."""
+        """The time by the file system's clock, from a hidden file; this machine's time if the file cannot be made."""
         path = os.path.join(self._root, _HIDDEN + os.urandom(8).hex())
         try:
             with open_descriptor(path, _NEW_FILE_FLAGS, 0o600):
@@ -225,7 +225,8 @@ class LocalStore(StoreBase):
         return len(sizes), sum(sizes)
 
     def _path(self, key: str, *, writing: bool = False) -> str:
-        """The real path of an object. Raises `AccessDenied` for a link out of the store, `InvalidUrl` or `NotFound`."""
+        """The real path of an object. Raises `AccessDenied` for a link that leads out of the store; for a reserved name
+        `NotFound`, or `InvalidUrl` if `writing`."""
         if any(part.startswith(_HIDDEN) for part in key.split("/")):
             if writing:
                 raise InvalidUrl(f"{key!r} is reserved: names that start with {_HIDDEN} belong to the store")
@@ -281,7 +282,7 @@ def _write(path: str, data: bytes, *, sync: bool) -> str:
 
 
 def _rename_if(temporary: str, path: str, url: str, *, if_absent: bool, if_match: str | None) -> None:
-    """Link or rename the temporary file to `path` if the condition of the write is met, else raise `AlreadyExists`."""
+    """Link or rename the temporary file to `path` if the conditions of `Store.put` are met, else raise its errors."""
     if if_match is None:
         try:
             os.link(temporary, path)
@@ -303,7 +304,7 @@ def _rename_if(temporary: str, path: str, url: str, *, if_absent: bool, if_match
 
 
 def _current_etag(path: str, url: str) -> str:
-    """The ETag of the object at a path; empty if there is none. Raises the errors of `check_regular`."""
+    """The ETag of the object at a path; empty if there is no object. Raises the errors of `check_regular`."""
     try:
         return etag_of(check_regular(url, os.stat(path, follow_symlinks=False)))
     except FileNotFoundError:

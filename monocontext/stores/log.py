@@ -3,7 +3,7 @@
 | level | event |
 |---|---|
 | WARNING | the store throttles; a disk cache stops writing |
-| INFO | a request is sent again; a broken body is resumed; boto3 reads in place of our transport |
+| INFO | a request is sent again; a broken body is resumed; botocore prepares reads, or boto3 sends them |
 | INFO | damaged bytes are read again; a disk cache lacks room; two writers conflict; a response was lost |
 | DEBUG | the server closed an idle connection, and the request uses a new one |
 
@@ -27,7 +27,7 @@ from collections.abc import Collection
 
 DEBUG, INFO, WARNING = 10, 20, 30
 
-_MOST_NOTES = 1000  # the size of the queue; when it is full, the oldest events are dropped
+_MOST_NOTES = 1000  # the most events in the queue; when it is full, the oldest are dropped
 _notes: deque[tuple[float, str, int, str, tuple[object, ...]]] = deque(maxlen=_MOST_NOTES)
 """Time, thread, level, message and arguments of each event."""
 pending: Collection[object] = _notes

@@ -1,4 +1,4 @@
-"""Run work on many items at once, by threads or any `concurrent.futures.Executor`: processes, or a cluster of Dask."""
+"""Call a function on many items at once, in threads or any `concurrent.futures.Executor` (processes, Dask)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _T = TypeVar("_T")
 R = TypeVar("R")
 
 AHEAD = 8
-"""The number of parts that are submitted ahead. Their results, and the texts that a writer submits, wait in memory."""
+"""How many parts are submitted ahead of the result that is awaited. Their inputs and results wait in memory."""
 
 
 def in_order(

@@ -37,7 +37,7 @@ class Blob:
     refusals: int = 0
     """The number of throttling responses, such as 503 SlowDown, before this response."""
     modified_seconds: float = field(default=0.0, compare=False)
-    """The time of the last write by the store's clock, in seconds since 1970; 0 for some ranges."""
+    """The time of the last write by the store's clock, in seconds since 1970; 0 if a store sends none with ranges."""
     now_seconds: float = field(default=0.0, compare=False)
     """The time of the response by the store's clock; 0 if the store does not say."""
 
@@ -86,7 +86,7 @@ class CopyKeeper(RangeReader, Protocol):
     """A range reader with a cache of its own."""
 
     def forget(self, key: str, start: int, length: int, *, etag: str | None = None) -> None:
-        """Remove a range from the cache, because a reader found it damaged; it is read from the store again."""
+        """Remove a range that a reader found damaged from the cache, so that the next read sends a request."""
         ...
 
 
@@ -95,7 +95,7 @@ class Store(RangeReader, Protocol):
 
     @property
     def url(self) -> str:
-        """The URL of the root, by which the store can be opened again. It contains no secret."""
+        """The URL of the root, with which the store can be opened again. It contains no secret."""
         ...
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
@@ -119,7 +119,7 @@ class Store(RangeReader, Protocol):
         ...
 
     def head(self, key: str) -> ObjectInfo:
-        """The size, the ETag and the time of an object (1 HEAD). Raises `NotFound`."""
+        """Facts about an object (1 HEAD). Raises `NotFound`, `AccessDenied`, `StoreFailure`."""
         ...
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
@@ -139,7 +139,7 @@ class StoreBase:
     this package derive from this class; for a store that does not derive from it, all defaults hold."""
 
     is_near: bool = False
-    """Whether a round trip costs next to nothing, as for memory and disks: a late request is not sent a second time."""
+    """Whether a round trip costs next to nothing, as for memory and disks, so that reading ahead gains little."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {cast(Store, self).url}>"
@@ -162,7 +162,7 @@ class StoreBase:
         return ""
 
     def now(self) -> float | None:
-        """The time by the clock that sets `modified_seconds`; `None` if responses have it as `now_seconds`."""
+        """The time by the clock that sets `modified_seconds`; `None` if responses have that time as `now_seconds`."""
         return None
 
     def list_usable(self, left_out: list[str], prefix: str = "") -> Iterator[ObjectInfo]:
@@ -170,14 +170,14 @@ class StoreBase:
         return cast(Store, self).list(prefix)
 
     def sweep(self, before_seconds: float, *, dry_run: bool = False) -> tuple[int, int]:
-        """Remove temporary files that killed writers left before a time, in seconds since 1970.
+        """Remove temporary files that killed writers left before a time, in seconds since 1970; `dry_run` only counts.
 
-        Returns their number and bytes; a store without files has none.
+        Returns the number of these files and their bytes in all: 0 and 0 for a store that writes no files.
         """
         return 0, 0
 
     def sibling(self, url: str) -> Store | None:
-        """The store at another URL, with the client or options of this one; `None` if its URL is enough to open it."""
+        """The store at another URL, with the client or options of this one; `None` if the URL is enough to open it."""
         return None
 
 
@@ -185,7 +185,7 @@ class StoreWrapper(StoreBase):
     """Forwards every verb to the wrapped `store`. Subclasses override some of them."""
 
     def __init__(self, store: Store, prefix: str = "") -> None:
-        """`prefix`: what all keys below begin with, such as `texts/`; keys of the wrapper are without it."""
+        """`prefix`: the start of all keys in the wrapped store, such as `texts/`. Callers leave it out."""
         self.store = store
         self._prefix = prefix
         self.is_near = isinstance(store, StoreBase) and store.is_near
@@ -234,9 +234,9 @@ def list_usable(store: Store, left_out: list[str], prefix: str = "") -> Iterator
 def put_own(store: Store, key: str, data: bytes, *, if_match: str | None = None) -> str:
     """Write an object by a conditional `put` that recognises its own write if the response was lost; returns its ETag.
 
-    The key or the data must have a random part, so that only this writer can have written these bytes. Without
-    `if_match` the object must not exist. Costs 1 PUT; if that fails, 1 HEAD, and 1 GET if the object has this length.
-    Raises `AlreadyExists` for an object of another writer, and the error of `put` if nothing was written.
+    The key or the data must have a random part, so that no other writer writes these bytes to this key. Without
+    `if_match` the object must not exist. Costs 1 PUT; if that fails, 1 HEAD, and 1 GET if the object has the length of
+    `data`. Raises `AlreadyExists` for an object of another writer, and the error of `put` if nothing was written.
     """
     try:
         return store.put(key, data, if_absent=if_match is None, if_match=if_match)
@@ -287,7 +287,7 @@ def check_range(start: int, length: int) -> None:
 
 
 def check_write(if_absent: bool, if_match: str | None) -> None:
-    """Raise `ValueError` if both conditions are given."""
+    """Raise `ValueError` for a write with both conditions."""
     if if_absent and if_match is not None:
         raise ValueError("if_absent and if_match cannot be combined")
 
@@ -307,15 +307,15 @@ def check_end(url: str, start: int, length: int, total_bytes: int) -> None:
 
 
 def check_part(url: str, expected: str | None, etag: str, start: int, length: int, total_bytes: int) -> None:
-    """Check that a range is of the expected version, and within the object. Raises `ContextChanged`, `DamagedData`."""
+    """Raise `ContextChanged` if a range is of another version, `DamagedData` if it is not within the object."""
     check_version(url, expected, etag)
     check_end(url, start, length, total_bytes)
 
 
 def check_size(url: str, most_bytes: int | None, found_bytes: int | None) -> None:
-    """Raise `DamagedData` if an object is larger than `most_bytes`; `None` is no limit, or an unknown size."""
+    """Raise `DamagedData` if an object is larger than `most_bytes`. `None` means no limit, or an unknown size."""
     if most_bytes is not None and found_bytes is not None and found_bytes > most_bytes:
-        raise DamagedData(f"{url} is too large: {found_bytes:,} bytes, at most {most_bytes:,} are allowed")
+        raise DamagedData(f"{url} is too large: expected at most {most_bytes:,} bytes, found {found_bytes:,}")
 
 
 def uniform(low: float, high: float) -> float:

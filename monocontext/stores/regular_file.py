@@ -13,11 +13,11 @@ from typing import IO
 from monocontext.errors import AccessDenied
 
 NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
-"""Do not follow a symbolic link. 0 on Windows, which has no such flag."""
+"""The flag that refuses to follow a symbolic link. 0 on Windows, which has no such flag."""
 NO_WAIT: int = getattr(os, "O_NONBLOCK", 0)
-"""Do not wait for a pipe or a device. 0 on Windows."""
+"""The flag that avoids waiting for a pipe or a device. 0 on Windows."""
 PRIVATE_BINARY: int = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-"""Do not let child processes inherit the file, and do not translate line ends."""
+"""The flags that keep a file from child processes, and its line ends from being translated."""
 _FLAGS = os.O_RDONLY | PRIVATE_BINARY | NO_WAIT
 SPECIAL_FILES = {
     stat.S_IFIFO: "a named pipe",
@@ -46,7 +46,7 @@ class Descriptor(int):
     __del__ = close
 
     def detach(self) -> int:
-        """Give up the descriptor; returns its number, which the caller must close."""
+        """Return the number of the descriptor, which the caller must close from now on."""
         self._is_open = False
         return int(self)
 
@@ -64,7 +64,7 @@ def open_descriptor(path: str | os.PathLike[str], flags: int, mode: int = 0o777)
 
 
 def open_regular(path: str | os.PathLike[str], flags: int = 0, name: str = "") -> Descriptor:
-    """Open a regular file for reading, or for writing with `flags`. `name`: its name in messages, by default the path.
+    """Open a regular file for reading, or as `flags` say. `name`: the file in error messages, by default its path.
 
     Raises `AccessDenied` for a pipe, a device or a socket, and `OSError`, such as `IsADirectoryError`.
     """

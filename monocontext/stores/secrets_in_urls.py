@@ -6,8 +6,8 @@ import re
 
 # The patterns are compiled at their first use: few URLs need them.
 _LOGIN = r"(?s)(:/+|\b(?:s3|gs|az|https?):(?!/))(?:[^/:]*:.*|[^/@]*)@|(//)[^/:]*:.*@"
-"""The login before a host, and the slashes or the scheme before that. A user name may contain `@`, and a password
-`/` too. Matches `://user:password@`, `s3:token@` and `//user:a/b@`, but not the `@` of `https://host/a@b`."""
+"""The login before a host, and the slashes or the scheme before the login. A user name may contain `@`, and a
+password also `/`. Matches `://user:password@`, `s3:token@` and `//user:a/b@`, but not the `@` of `https://host/a@b`."""
 _PARAMETER = r"(?s)(?<=[?&;#])([\w.%\[\]-]+)=((?:(?![?&;#][\w.%\[\]-]+=).)*)"
 """A parameter and its value, which ends where another parameter begins, since a password may contain `&` and `#`: in
 `?pw=a&b&part=2` the values are `a&b` and `2`."""
@@ -29,8 +29,8 @@ _MOST_ESCAPES = 4  # how often a URL in the parameter of another URL may have be
 def without_secrets(text: str) -> str:
     r"""The URL, or a text that contains one, with `***` in place of logins and of the values of secret parameters.
 
-    If only its unescaped form shows a secret (`https:\/\/user:password@host`, `?next=https%3A%2F%2F...`), the result is
-    that form.
+    If a secret shows only once the text is unescaped (`https:\/\/user:password@host`, `?next=https%3A%2F%2F...`), the
+    result is the unescaped text.
     """
     result = unescaped = _hide_unescaped(text)
     for _ in range(_MOST_ESCAPES):
@@ -42,7 +42,7 @@ def without_secrets(text: str) -> str:
 
 
 def _hide_unescaped(text: str) -> str:
-    # Only up to the last `@`, in which a login ends: behind it, each attempt would read all of the rest in vain.
+    # Logins are sought before the last `@` only: after it, each attempt would read the whole rest in vain.
     to_last_at, at, rest = text.rpartition("@")
     return re.sub(_PARAMETER, _hide_value, re.sub(_LOGIN, r"\1\2***@", to_last_at + at) + rest)
 

@@ -1,4 +1,4 @@
-"""Define the base class of objects that use a store, such as `Memory`, and close it if they opened it."""
+"""Define the base class of objects that use a store, such as `Memory`, and that close it if they opened it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class StoreUser:
 
     @classmethod
     def _open_at(cls, place: str | os.PathLike[str] | Store, store_options: Mapping[str, Any]) -> Self:
-        """An object that uses an open store, or that opens one at a URL or path and owns it (no request)."""
+        """An object that uses an open store, or that opens and owns the store at a URL or path (no request)."""
         if not isinstance(place, str | os.PathLike):
             return cls(place)
         return cls(open_store(place, **store_options), owns_store=True)

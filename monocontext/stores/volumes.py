@@ -11,19 +11,19 @@ from monocontext.stores.protocol import Store, list_usable
 
 VOLUMES_VARIABLE = "MONOCONTEXT_VOLUMES"
 _MARKERS = ".volumes"
-"""The prefix of an empty object for each volume that `create` made, since a store has no empty prefixes."""
+"""The folder with an empty object for each volume that `create` made: a store cannot show a volume without files."""
 _NAME = re.compile(r"\w[\w.-]*")  # `notes` or `a.b-2`, but not `.a`, `-a` or `a/b`
 
 
 def volumes_url(volumes: str | None = None) -> str:
-    """The URL or path of all volumes: the argument, else `$MONOCONTEXT_VOLUMES`, else `~/.monocontext/volumes`."""
+    """The URL or path above all volumes: `volumes`, else `$MONOCONTEXT_VOLUMES`, else `~/.monocontext/volumes`."""
     return volumes or os.environ.get(VOLUMES_VARIABLE) or str(Path.home() / ".monocontext" / "volumes")
 
 
 def volume_url(name: str, volumes: str | None = None) -> str:
     """The URL or path of a volume: `name` itself if it has a slash, else `name` below `volumes_url(volumes)`.
 
-    Raises `InvalidUrl`.
+    Raises `InvalidUrl` for an invalid name.
     """
     return name if "/" in name else f"{volumes_url(volumes).rstrip('/')}/{_check_name(name)}"
 
@@ -62,7 +62,7 @@ class Volumes:
     def remove(self, name: str, left_out: list[str] | None = None) -> int:
         """Remove a volume and its files; returns the number of files (1 LIST per 1,000 files, 1 DELETE per file).
 
-        Adds to `left_out` the keys of objects that remain because no verb accepts them.
+        Objects whose keys no verb accepts remain, and their keys are added to `left_out`.
         """
         marker = self._marker(name)
         keys = [info.key for info in list_usable(self._store, [] if left_out is None else left_out, f"{name}/")]

@@ -43,7 +43,7 @@ class Bucket:
         self.name = name
         self.store = store
         self._uploads: dict[str, dict[int, bytes]] = {}
-        """The parts of each unfinished upload, by its ID and their number."""
+        """The parts of each unfinished upload, by the ID of the upload and the number of the part."""
 
     def verb_and_key(self, request: HttpRequest) -> tuple[str, str]:
         """The verb and key of a request, as fault scripts name them: a GET or HEAD of the bucket itself is a `LIST`."""
@@ -112,7 +112,7 @@ class Bucket:
         return f'"{etag}"'
 
     def _list(self, request: HttpRequest) -> HttpReply:
-        """The reply to a ListObjectsV2. The continuation token is the last key of the reply before."""
+        """The reply to a ListObjectsV2. The continuation token is the last key of the previous reply."""
         prefix, last_key = request.query.get("prefix", ""), request.query.get("continuation-token", "")
         most_keys = min(_MOST_LISTED, int(request.query.get("max-keys") or _MOST_LISTED))
         remaining = [info for info in self.store.list(prefix) if info.key > last_key]
@@ -145,7 +145,7 @@ class Bucket:
 
 
 def _requested_span(range_header: str, size_bytes: int) -> tuple[int, int] | None:
-    """The bytes [start, stop) that a Range header requests, all for no header; `None` if none of them exist."""
+    """The bytes [start, stop) that a Range header requests, or all without a header; `None` if no such byte exists."""
     match = _RANGE.fullmatch(range_header)
     if not match or match[0] == "bytes=-":
         return 0, size_bytes

@@ -12,14 +12,14 @@ from monocontext.stores.protocol import Blob, Store
 from monocontext.testing.stores import _T, Request, WrappedStore
 
 Fault = Callable[[Blob], Blob]
-"""Changes the answer of a GET: returns another one, or raises."""
+"""Takes the answer to a GET, and returns the answer that the reader gets, or raises."""
 FaultPlan = Sequence[Fault | None] | Callable[[int, Request], Fault | None]
 """The fault of each GET: a sequence by the number of the GET, from 0, or a function of that number and the request.
 `None`, and a number beyond the sequence, mean no fault."""
 
 
 def fail(error: BaseException | None = None) -> Fault:
-    """A fault that raises `error` in place of the answer, by default a `StoreFailure`. The request itself is sent."""
+    """A fault that raises `error`, by default a `StoreFailure`, instead of the answer. The request itself is sent."""
 
     def fault(blob: Blob) -> Blob:
         raise error or StoreFailure("fault on purpose")
@@ -78,8 +78,8 @@ class FaultyStore(WrappedStore):
 class LosingStore(WrappedStore):
     """Carries out each conditional put, then loses the reply: the caller gets `error`.
 
-    `StoreFailure` is what a client raises that gives up, `AlreadyExists` what it raises if it repeats the request and
-    finds its own object. Puts without a condition, and all other requests, pass unchanged.
+    A client raises `StoreFailure` when it gives up, and `AlreadyExists` when it repeats the request and finds its own
+    object. Puts without a condition, and all other requests, pass unchanged.
     """
 
     def __init__(self, store: Store, error: type[Exception] = StoreFailure) -> None:

@@ -58,7 +58,7 @@ class HttpFault:
 
 # -- the end comes early --------------------------------------------------------------------------------------------
 
-lost = partial(HttpFault, "lost answer", stops=("head", 0))
+lost = partial(HttpFault, "lost reply", stops=("head", 0))
 """The server carries out the request and sends no reply."""
 cut_head = partial(HttpFault, "cut in the head", stops=("head", 20))
 """The connection is closed in the middle of the head."""
@@ -79,14 +79,14 @@ def stall(at: int = 0) -> HttpFault:
 
 
 def reset(at: int | None = None) -> HttpFault:
-    """The connection is reset: after `at` bytes of the body, by default instead of an answer."""
+    """The connection is reset after `at` bytes of the body; by default instead of a reply."""
     if at is None:
         return HttpFault("reset", stops=("head", 0), then="reset")
     return HttpFault(f"reset at {at}", stops=("body", at), then="reset")
 
 
 def drip(bytes_per_second: float) -> HttpFault:
-    """The body comes in drops, 50 a second: the connection is never silent."""
+    """The body comes in 50 small pieces a second, so the connection is never silent."""
     return HttpFault(f"drip of {bytes_per_second:g} B/s", bytes_per_second=bytes_per_second)
 
 
@@ -94,11 +94,11 @@ def drip(bytes_per_second: float) -> HttpFault:
 
 
 def _change_range(reply: HttpReply, *changes: int) -> HttpReply:
-    """The reply with the numbers of its Content-Range changed: the first byte, the last one and the total."""
+    """The reply with `changes` added to the numbers of its Content-Range: first byte, last byte, total."""
     if not (match := _CONTENT_RANGE.fullmatch(reply.headers.get("Content-Range", ""))):
         return reply
-    start, stop, total = (int(number) + change for number, change in zip(match.groups(), changes, strict=True))
-    return reply.with_header("Content-Range", f"bytes {start}-{stop}/{total}")
+    first, last, total = (int(number) + change for number, change in zip(match.groups(), changes, strict=True))
+    return reply.with_header("Content-Range", f"bytes {first}-{last}/{total}")
 
 
 def short(missing_bytes: int = 1) -> HttpFault:
@@ -133,7 +133,7 @@ shifted = partial(HttpFault, "shifted body", change=lambda reply: replace(reply,
 other_etag = partial(
     HttpFault, "wrong ETag", change=lambda reply: reply.with_header("ETag", '"another-version"'), ignores=_IF_MATCH
 )
-"""The reply claims to be of another version, and the server ignores If-Match."""
+"""The reply names another version of the object, and the server ignores If-Match."""
 whole = partial(HttpFault, "200 for a range", ignores=frozenset({"range"}))
 """The whole object with status 200, although the request has a range."""
 

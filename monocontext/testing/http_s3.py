@@ -1,7 +1,7 @@
 """Run an S3 server on 127.0.0.1 for tests and measurements, with scripted faults and the latency of a profile.
 
-It runs in threads of this process, one for each connection, starts within a millisecond, and ignores signatures. Use
-`SeaweedServer` to show that something works with a real server, and this one to provoke faults.
+The server starts within a millisecond, runs in this process with a thread for each connection, and ignores signatures.
+Use `SeaweedServer` to show that something works with a real server, and this server to provoke faults.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ class S3StandIn:
         return fault.change(reply) if fault.change else reply
 
     def _send(self, sock: socket.socket, reply: HttpReply, fault: HttpFault, begun: float) -> None:
-        """Send a reply, as much of it as the fault lets through, at the speed of the link since the time `begun`."""
+        """Send the part of a reply that the fault lets through, from the time `begun` on, at the speed of the link."""
         head, body = reply.head(), memoryview(reply.body)
         if fault.stops:
             part, offset = fault.stops
@@ -231,7 +231,7 @@ class S3StandIn:
 
 
 def _end_connection(sock: socket.socket, fault: HttpFault) -> None:
-    """End a connection as the fault says; for "stall", wait until either side hangs up."""
+    """Reset a connection, or for "stall" wait until either side hangs up, as the fault says. The caller closes it."""
     if fault.then == "reset":
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         sock.close()

@@ -27,13 +27,13 @@ class ProfilePart(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Seconds to the first byte of a request, as a distribution."""
+    """The distribution of the seconds from a request to the first byte of its answer."""
 
     name: str
     parts: tuple[ProfilePart, ...]
 
     def seconds(self, random: Random) -> float:
-        """A random time. Equal seeds give equal times: takes one number, and one `gauss` if the part has a spread."""
+        """A random time: equal seeds give equal times. Takes one number of `random`, and one `gauss` for a spread."""
         (part,) = random.choices(self.parts, [part.weight for part in self.parts])
         return part.median_seconds * (math.exp(part.spread * random.gauss(0.0, 1.0)) if part.spread else 1.0)
 
@@ -70,7 +70,7 @@ def profile(name: str) -> Profile:
 
 
 class SimulatedLink:
-    """A link that connections share: it computes when bytes arrive, and waits for nothing. `None` is no limit."""
+    """Computes when bytes arrive over a link that connections share, without waiting. A speed of `None` is no limit."""
 
     def __init__(
         self, connection_bytes_per_second: float | None = None, link_bytes_per_second: float | None = None
@@ -78,19 +78,19 @@ class SimulatedLink:
         self._connection_seconds = 1 / connection_bytes_per_second if connection_bytes_per_second else 0.0
         self._link_seconds = 1 / link_bytes_per_second if link_bytes_per_second else 0.0
         self._lock = threading.Lock()
-        self._free = 0.0  # the time from which on the link is free
+        self._free_at = 0.0  # the time at which the link has moved all bytes so far
 
     @property
     def is_unlimited(self) -> bool:
         """Whether the link has no limit, so that nothing waits for it."""
         return not self._connection_seconds and not self._link_seconds
 
-    def arrival(self, size_bytes: int, begun: float) -> float:
-        """The time at which the next `size_bytes` of a connection arrive, if its earlier ones arrived at the time
-        `begun`, in seconds. Connections share the link fairly if they move pieces of some 256 KiB."""
-        alone = begun + size_bytes * self._connection_seconds
+    def arrival(self, size_bytes: int, previous_arrival: float) -> float:
+        """The time, in seconds, at which the next `size_bytes` of a connection arrive, after its earlier bytes arrived
+        at `previous_arrival`. Connections share the link fairly if they move pieces of some 256 KiB."""
+        alone = previous_arrival + size_bytes * self._connection_seconds
         if not self._link_seconds:
             return alone
         with self._lock:
-            self._free = max(self._free, begun) + size_bytes * self._link_seconds
-            return max(self._free, alone)
+            self._free_at = max(self._free_at, previous_arrival) + size_bytes * self._link_seconds
+            return max(self._free_at, alone)

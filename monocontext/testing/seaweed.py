@@ -128,7 +128,7 @@ class SeaweedServer:
             raise StoreFailure(f"{error}; its log ends: {log_tail}")
 
     def _wait_ready(self, process: subprocess.Popen[bytes]) -> str:
-        """Wait until the server serves its bucket. Returns an empty text, or why it does not."""
+        """Wait until the server serves its bucket. Returns an empty string, or the reason why it does not."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         client = self.client()
@@ -163,12 +163,12 @@ class SeaweedServer:
 
 
 def _free_ports() -> range:
-    """Five neighbouring free ports whose ports for gRPC are free, too."""
+    """Five consecutive free ports whose ports for gRPC are free, too. Raises `StoreFailure` if it finds none."""
     for _ in range(1000):
         first = random.choice(_PORTS)
         if all(_is_free(port) and _is_free(port + _GRPC_OFFSET) for port in range(first, first + 5)):
             return range(first, first + 5)
-    raise StoreFailure(f"found no five neighbouring free ports on 127.0.0.1 from {_PORTS.start} to {_PORTS.stop}")
+    raise StoreFailure(f"found no five consecutive free ports on 127.0.0.1 from {_PORTS.start} to {_PORTS.stop}")
 
 
 def _is_free(port: int) -> bool:

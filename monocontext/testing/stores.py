@@ -56,9 +56,9 @@ class WrappedStore(StoreWrapper):
 
 
 class CountingStore(WrappedStore):
-    """Counts requests, failed ones included, and the bytes read. Exact with many threads; read it when none is busy.
+    """Counts requests, failed ones included, and bytes read. Exact with many threads, once none of them is reading.
 
-    A `list` counts 1 for each 1000 objects or part of them, as on S3; a `put` counts 1 for any size.
+    A `list` counts 1 for every 1,000 objects begun, as on S3; a `put` counts 1 whatever its size.
     """
 
     def __init__(self, store: Store) -> None:
@@ -106,7 +106,7 @@ class CountingStore(WrappedStore):
 
 
 class SlowStore(WrappedStore):
-    """Delays each `get` and `get_range` by `seconds`, and by the time of its bytes at `bytes_per_second`."""
+    """Delays each `get` and `get_range` by `seconds`, and by the time that its bytes take at `bytes_per_second`."""
 
     def __init__(
         self, store: Store, seconds: float | Callable[[], float], *, bytes_per_second: float | None = None

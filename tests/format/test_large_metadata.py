@@ -43,7 +43,7 @@ def test_a_limit_of_a_whole_object(any_store: Store) -> None:
     any_store.put("a", b"0123456789")
     assert any_store.get("a", most_bytes=10).data == b"0123456789"
     for most_bytes in (0, 9):
-        with pytest.raises(DamagedData, match=f"/a is too large: 10 bytes, at most {most_bytes}"):
+        with pytest.raises(DamagedData, match=f"/a is too large: expected at most {most_bytes} bytes, found 10"):
             any_store.get("a", most_bytes=most_bytes)
     assert any_store.get("a").data == b"0123456789"
 
@@ -66,7 +66,7 @@ def test_a_root(folder: LocalStore, key: str) -> None:
     append("more\n", folder)
     huge(folder, key)
     counted = CountingStore(folder)
-    with pytest.raises(DamagedData, match=f"{key} is too large: 1,073,741,824 bytes"):
+    with pytest.raises(DamagedData, match=f"{key} is too large: expected .*, found 1,073,741,824"):
         Monocontext.open(counted, generation=None if key == ROOT_KEY else 2)
     assert counted.bytes_read == 0
     if key == ROOT_KEY:  # a copy: the next writer takes the newest generation, and repairs it

@@ -2,8 +2,9 @@
 
 A file `monocontext-1/HASH` holds a range of an object: 8 bytes of magic, a crc32c, JSON (etag, total_bytes), the bytes.
 
-- a name determines the bytes: keys of a context are never reused, other names include the ETag. Roots are not cached
-- only a read of the same range finds a file. Its checksum covers the name and the range too
+- a name determines the bytes: keys of a context are never reused, and other names include the ETag. Roots, whose keys
+  are reused, are not cached
+- a file serves only reads of exactly its range. Its checksum covers the name and the range too
 - a file under its final name is complete. There is no lock: a wrong count of bytes is corrected when room is made
 
 Only the owner can read the folder. Do not cache texts that must become unreadable when access is revoked.
@@ -88,7 +89,7 @@ class DiskCache:
             self._stop_writing(error)
 
     def reader(self, store: RangeReader, place: str, *, is_own: bool) -> DiskCachedReader:
-        """A reader of `store` through this cache. `place` names the store; `is_own`: it is that of a context."""
+        """A reader of `store` through this cache. `place` names the store; `is_own`: if it is the context's own."""
         return DiskCachedReader(store, self, place, is_own=is_own)
 
     def forget(self, name: str, start: int, length: int) -> None:
@@ -96,7 +97,7 @@ class DiskCache:
         _remove(self._path(name, start, length))
 
     def clear(self) -> None:
-        """Remove all files of the cache, those of other stores included. Raises `OSError` if one cannot be removed."""
+        """Remove all files of the cache, also those of other stores. Raises `OSError` if a file cannot be removed."""
         for _, _, path in self.files():
             with suppress(FileNotFoundError):  # another process made room
                 os.unlink(path)
@@ -112,7 +113,7 @@ class DiskCache:
             raise PermissionError(f"{self._root} must be a folder that you own and that no other user can write to")
 
     def _stop_writing(self, error: OSError) -> None:
-        """Cache nothing from now on, and warn once. Does nothing if a file was missing."""
+        """Cache nothing from now on, and warn once. A missing file is no reason for that."""
         if self._may_write and not isinstance(error, FileNotFoundError):
             self._may_write = False
             log.note(log.WARNING, "nothing is cached in %s from now on: %s", self.folder, error.strerror or str(error))
@@ -181,7 +182,7 @@ class DiskCachedReader:
 
 
 def _seal(name: str, start: int, facts: bytes, body: bytes) -> bytes:
-    """The magic, and the checksum of a range, which covers the name of the object and the start of the range too."""
+    """The magic, and a checksum of the name of the object, the start of the range, the facts and the bytes."""
     checksum = google_crc32c.value(f"{name} {start} ".encode() + facts)
     return _MAGIC + int(google_crc32c.extend(checksum, bytes(body))).to_bytes(4, "little")
 

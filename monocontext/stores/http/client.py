@@ -3,16 +3,16 @@
 | event | reaction |
 |---|---|
 | the server closed a pooled connection | send again at once, on a new connection |
-| no byte, or too few, arrive within the timeout | request the rest at once, on a new connection to another address |
+| too few bytes, or none, arrive within the timeout | request the rest at once, on a new connection to another address |
 | the connection breaks or cannot be opened | request the rest after a pause |
-| 408, 429, 500, 502, 503, 504, or an error in a 200 | send again after a pause |
+| 408, 429, 500, 502, 503, 504, or such an error in the body of a 200 | send again after a pause |
 | 301, 302, 303, 307, 308 within the endpoint's domain; 301 or 400 that names a region | send again there, once each |
 | expired token; a clock that differs from the server's | send again with new credentials or its clock, once each |
 | any other response | raise `ErrorResponse`, which the store translates |
 
 All GETs of a client share a budget of retries. When it is empty, the first failure is final, and the client waits
-longer for a silent server. A retry is free if the exchange received 16 KiB before it failed, so a read over an
-unreliable line continues until the deadline. All of this runs in the thread of the caller.
+longer for a silent server. A retry is free if 16 KiB of a body arrived before the fault, so a read over an unreliable
+line continues until the deadline. All of this runs in the thread of the caller.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from monocontext.stores.protocol import one_line, uniform
 DEADLINE_SECONDS = 60.0  # the time limit of one call with all its retries
 _SECONDS_PER_BYTE = 1e-6  # the time that each requested byte adds to the limit, for slow lines: 1 s for each MB
 _PROGRESS_BYTES = 16 << 10
-"""After an exchange of this size a retry is free: it requests only the rest, so it does not multiply the load."""
+"""A retry after this many bytes of a body is free: it requests only the rest, so it does not multiply the load."""
 _SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.05, 5.0
 _HEADERS = {"user-agent": "monocontext", "accept-encoding": "identity"}
 MAX_ERROR_BYTES = 64 << 10
-"""The most that is read of the body of an error. Errors of S3 have a few hundred bytes."""
+"""The most bytes that are read of the body of an error response. Those of S3 have a few hundred."""
 
 
 class Client:
     """Sends GETs to one origin. Safe for use by many threads, and after a fork; starts no thread."""
 
     def __init__(self, origin: Origin, pool: Pool, *, attempts: int, silence_seconds: float) -> None:
-        """`attempts`: the most requests for one call. `silence_seconds`: how long a server may send nothing."""
+        """`attempts`: the most attempts without progress. `silence_seconds`: how long a server may be silent."""
         self.pool = pool
         self.budget = RetryBudget(time.monotonic)
         self.pace = Pace(silence_seconds)
@@ -139,7 +139,7 @@ class Client:
                 _note(call, "the server closed an idle connection", "sent again", log.DEBUG)
 
     def _request(self, call: _Call, sink: Sink) -> bytes:
-        """The head of a GET for the missing bytes, signed if the route says so."""
+        """The head of a GET for the missing bytes, signed unless the route is for unsigned requests."""
         route = call.route
         endpoint, headers = route.endpoint, dict(sink.headers())
         host = endpoint.host_header
@@ -186,7 +186,7 @@ class Client:
         return True
 
     def _may_retry(self, call: _Call) -> bool:
-        """Whether another attempt is allowed; takes it from the budget unless it is free (attempt 0)."""
+        """Whether another attempt is allowed. Pays for it from the budget, unless it is free (attempt 0)."""
         if call.attempt >= self._attempts or time.monotonic() >= call.deadline:
             return False
         return call.attempt == 0 or self.budget.take()
@@ -247,7 +247,7 @@ class _Call:
     deadline: float
     """On the monotonic clock, in seconds."""
     limit_seconds: float
-    """The time from the beginning of the call to its deadline."""
+    """The seconds from the beginning of the call to its deadline."""
     attempt: int = 1
     """The number of the attempt under way. Progress sets it to 0, which makes the next one free."""
     pause_seconds: float = 0.0
@@ -297,12 +297,12 @@ def _note(call: _Call, event: str, reaction: str, level: int = log.INFO) -> None
 
 
 RETRIES_PER_SUCCESS = 0.1  # few, so that retries cannot multiply the load of an outage
-MOST_RETRIES = 64  # in a full budget: when a server restarts, all connections may break at once
+MOST_RETRIES = 64  # in a full budget: one for each connection, since all may break when a server restarts
 RETRIES_PER_SECOND = 1.0  # so that a process with nothing but failures notices the end of an outage
 
 
 class RetryBudget:
-    """A number of retries, which successes and time refill. Threads share it without a lock; a race miscounts one."""
+    """The retries that are left; successes and time add some. Threads share it without a lock; a race miscounts one."""
 
     def __init__(self, clock: Callable[[], float], most: float = MOST_RETRIES) -> None:
         self._most = self._retries = most
@@ -330,7 +330,7 @@ class RetryBudget:
 
 
 def next_pause(last_seconds: float) -> float:
-    """Seconds to wait before the next attempt, given the last wait or 0: 50 ms to 5 s, at random.
+    """A random pause before the next attempt, of 0.05 to 5 seconds. `last_seconds`: the last pause, or 0.
 
     This is decorrelated jitter: Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
     """

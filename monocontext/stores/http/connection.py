@@ -1,6 +1,7 @@
 """Send a request on an HTTP/1.1 connection, and read the head and the body of the response, under a timer.
 
-A body ends after its length, after the last chunk, or with the connection. One thread at a time may use a connection.
+A body ends after its announced length, after the last chunk, or when the server closes the connection. Only one thread
+at a time may use a connection.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from monocontext.stores.http.timer import ExchangeTimer
 Address = tuple[str, int]  # an IP address and a port
 DEFAULT_PORTS = {"http": 80, "https": 443}
 _HEAD_READ_BYTES = 2 << 10
-"""The size of a read for a head. Heads have 400 to 700 bytes; bytes of the body that come with one must be copied."""
+"""The most bytes of one read of a head. Heads have 400 to 700; bytes of a body that arrive with a head are copied."""
 _BODY_READ_BYTES = 64 << 10
 
 
@@ -27,13 +28,13 @@ class Connection:
         self.endpoint = endpoint
         self.address = address
         self.opened = opened
-        """The time at which it was opened, on the monotonic clock."""
+        """The time at which the connection was opened, in seconds on the monotonic clock."""
         self.idle_since = opened
         self.exchanges = 0
         """The number of completed exchanges."""
         self.socket = sock
         self.unread = b""
-        """Bytes that arrived with a head. After a whole response there must be none: they would start the next one."""
+        """Bytes that arrived with a head. Empty after a whole response: more bytes would begin the next response."""
         self._timer: ExchangeTimer | None = None
 
     def send(self, request: bytes, timer: ExchangeTimer) -> None:
@@ -106,7 +107,7 @@ class Body:
         self.read_bytes = 0
         """The number of bytes that have been read."""
         self.is_accepted = False
-        """Whether the sink accepted it as the response to the request."""
+        """Whether the sink accepted this body as the response to the request."""
 
     @property
     def leaves_connection_usable(self) -> bool:
@@ -229,12 +230,12 @@ def request_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:
     lines = [f"{method} {target} HTTP/1.1", *[f"{name}: {value}" for name, value in headers.items()], "\r\n"]
     text = "\r\n".join(lines)
     if text.count("\n") != len(lines) or text.count("\r") != len(lines):
-        raise ValueError(f"expected request headers without a line break, found one in the request for {target!r}")
+        raise ValueError(f"the request for {target!r} has a line break in its target or in a header")
     return text.encode("latin-1")
 
 
 def split_head(data: bytes) -> tuple[ResponseHead, bytes] | None:
-    """The head at the start of `data`, and the bytes after it; `None` if the head is incomplete. Raises `BadReply`."""
+    """The head at the start of `data`, and the bytes after the head; `None` if it is incomplete. Raises `BadReply`."""
     text, end, rest = data.partition(b"\r\n\r\n")
     if end:
         return _parse_head(text.decode("latin-1")), rest
@@ -326,8 +327,8 @@ class ChunkDecoder:
             self._line += data[offset : stop or len(data)]
             offset = stop or len(data)
             if len(self._line) > _MAX_CHUNK_LINE_BYTES:
-                line = f"a line of at most {_MAX_CHUNK_LINE_BYTES:,} bytes ({self._expecting})"
-                raise BadReply(f"expected {line} in a chunked body, found more")
+                line = f"expected the {self._expecting} of a chunk in a line of at most {_MAX_CHUNK_LINE_BYTES:,} bytes"
+                raise BadReply(f"{line}, found a longer one")
             if stop:
                 self._read_line(bytes(self._line).rstrip(b"\r\n"))
                 self._line.clear()

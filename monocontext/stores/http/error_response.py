@@ -17,7 +17,7 @@ _SKEWED = frozenset({"RequestTimeTooSkewed", "RequestExpired"})
 OTHER_REGION = frozenset({"AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "PermanentRedirect"})
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _REFERENCES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&#34;": '"', "&apos;": "'", "&#39;": "'", "&amp;": "&"}
-"""The XML references that servers send; that of `&` is replaced last, since `&amp;lt;` stands for `&lt;`."""
+"""The XML references that servers send. `&amp;` is replaced last, since `&amp;lt;` stands for `&lt;`."""
 
 
 class ErrorResponse(Exception):
@@ -29,7 +29,7 @@ class ErrorResponse(Exception):
         self.code = _element(text, "Code")
         self.message = _element(text, "Message")
         self.object_bytes = _element(text, "ActualObjectSize")
-        """The length of an object that ends before the requested range; empty if the server does not send it."""
+        """The length, in digits, of an object that ends before the requested range; empty if it is not sent."""
         self.is_transient = self.status in _TRANSIENT_STATUS or self.code in _TRANSIENT_CODE
         """Whether the same request may succeed later. The status counts too, since the body may be anything."""
         self.is_throttling = is_throttling(self.status, self.code)
@@ -42,9 +42,9 @@ class ErrorResponse(Exception):
         self.region = region if is_other_region else ""
         """The region of the bucket, if the request went to another one; else empty."""
         self.location = head.headers.get("location") if self.status in REDIRECTS else None
-        """The target of a redirect, an absolute or relative URL."""
+        """The target of a redirect, an absolute or relative URL; `None` for other responses."""
         self.refused_redirect = ""
-        """The reason why a redirect was not followed, which the client sets."""
+        """The reason why a redirect was not followed, which the client sets; else empty."""
         super().__init__(describe_error(self.status, self.code, self.message))
 
 

@@ -35,9 +35,9 @@ MAX_IDLE = 64  # the most idle connections: as many as there are threads that fe
 _LONGEST_IDLE_SECONDS = 20.0
 """Load balancers close idle connections after 20 to 60 s, and a request on a closed one must be sent again."""
 _OLDEST_SECONDS = 300.0
-"""The age at which connections are replaced, so that requests follow changes in DNS and leave slow paths."""
+"""The age from which connections are closed after use, so that requests follow changes in DNS and leave slow paths."""
 _RESOLVED_SECONDS = 5.0
-"""How long resolved addresses are used: the lifetime of S3's DNS records. A burst of connections resolves once."""
+"""How long resolved addresses are used: as long as S3's DNS records are valid. A burst of connections resolves once."""
 
 
 class SocketAddress(NamedTuple):
@@ -51,7 +51,7 @@ class Pool:
     """A pool of connections, spread over all addresses of a host. Safe for use by many threads, and after a fork."""
 
     def __init__(self, make_tls: Callable[[], SSLContext], max_idle: int = MAX_IDLE) -> None:
-        """`make_tls` is called for the first https connection; at most `max_idle` connections to a server stay open."""
+        """`make_tls` is called for the first https connection. At most `max_idle` connections to a server stay idle."""
         self._make_tls = make_tls
         self._tls: SSLContext | None = None
         self._max_idle = max_idle
@@ -65,14 +65,14 @@ class Pool:
         """By host name and port: the time of the look-up, on the monotonic clock, and the addresses."""
         self._idle: defaultdict[Endpoint, deque[Connection]] = defaultdict(deque)
         self._open: WeakSet[Connection] = WeakSet()
-        """The connections that are not closed, idle or lent."""
+        """All connections that are not closed, whether idle or lent."""
 
     def borrow(
         self, endpoint: Endpoint, timer: ExchangeTimer, *, must_be_new: bool = False, avoid: Address | None = None
     ) -> Connection:
         """Lend an idle connection to an endpoint, or a new one if none is idle or with `must_be_new`.
 
-        A new one leads to another address than `avoid` if possible. Raises `OSError` if it cannot be opened.
+        A new one leads to an address other than `avoid` if possible. Raises `OSError` if it cannot be opened.
         """
         if self._process != os.getpid():
             self._drop_inherited()
@@ -109,7 +109,7 @@ class Pool:
         connection.close()
 
     def _take_idle(self, endpoint: Endpoint) -> Connection | None:
-        """The connection that came back last, whose path is warm; `None` if none is idle. Old ones are closed."""
+        """The connection that came back last, whose path is warm; `None` if none is idle. Closes old ones."""
         with self._lock:
             queue = self._idle.get(endpoint)
             if not queue:
@@ -123,7 +123,7 @@ class Pool:
         return None
 
     def _connect(self, endpoint: Endpoint, timer: ExchangeTimer, avoid: Address | None) -> Connection:
-        """Connect, where possible to another address than `avoid`. Raises `OSError`."""
+        """Open a connection, if possible to an address other than `avoid`. Raises `OSError`."""
         sock = self._open_socket(endpoint.proxy or endpoint, timer, avoid)
         try:
             address = sock.getpeername()[:2]
@@ -189,7 +189,7 @@ class Pool:
             connection.close()
 
     def _drop_inherited(self) -> None:
-        """Close the copies of the parent's connections after a fork; nothing is sent on them."""
+        """After a fork, close the copies of the parent's connections, and send nothing on them."""
         inherited = list(self._open)
         self._reset()
         for connection in inherited:

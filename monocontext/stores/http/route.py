@@ -1,4 +1,4 @@
-"""Describe the route of requests to a bucket, and decide which redirects they follow.
+"""Describe the route of requests to a bucket, and decide which redirects they may follow.
 
 A signed request follows redirects within the domain of its endpoint only:
 
@@ -45,8 +45,8 @@ class Route:
     service: str = "s3"
     signed: bool = True
     domain: str = ""
-    """The host without a bucket in front; empty if it is the same. A signed request may be redirected to it, and to
-    hosts below it."""
+    """The host without a bucket in front; empty if no bucket is in front. A signed request may be redirected to this
+    domain, and to hosts below it."""
 
 
 class Origin(Protocol):
@@ -55,7 +55,7 @@ class Origin(Protocol):
     route: Route
 
     def move_to_region(self, region: str) -> Route | None:
-        """Send later requests to another region. Returns the route, `None` if our client cannot reach the bucket."""
+        """Send later requests to another region. Returns the new route; `None` if the bucket is out of our reach."""
         ...
 
     def sign(
@@ -99,8 +99,8 @@ def redirected(route: Route, target: str, location: str) -> tuple[Route, str]:
     is_own = endpoint.port == origin.port and is_own_host(host, origin=origin.host, domain=route.domain or origin.host)
     if endpoint.scheme != origin.scheme or (route.signed and not is_own):
         raise ForeignRedirect(
-            f"{origin} redirects to {endpoint}: no credentials are sent there; if both are yours, give "
-            f"endpoint='{endpoint}'"
+            f"{origin} redirects to {endpoint}: no credentials are sent there; if both servers are yours, "
+            f"give endpoint='{endpoint}'"
         )
     new_target = f"{url.path}?{url.query}" if url.query else url.path or "/"
     return replace(route, endpoint=endpoint), new_target

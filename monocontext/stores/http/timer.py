@@ -1,4 +1,4 @@
-"""End an exchange that is silent or too slow, by timeouts and speeds that are learnt from earlier exchanges. No I/O."""
+"""End an exchange that is silent or too slow, judged by timeouts and speeds learnt from earlier exchanges. No I/O."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _FIRST_BYTES = 256  # the number of recent times to the first byte that are reme
 _RECOUNT = 32  # the p99 is computed again after this many of them
 _OUTLIERS = 3  # the p99 is at most the third slowest, since one or two slow responses may be chance
 SLOWEST_BYTES_PER_SECOND = 256 << 10
-"""The speed below which a body fails. At this speed the largest request, of 8 MiB, ends within half of its deadline."""
-SLOWEST_SHARE = 0.05  # on a slow line, a body fails only below this share of the median speed
+"""The speed below which a body counts as too slow. At this speed the largest request, 8 MiB, takes half a deadline."""
+SLOWEST_SHARE = 0.05  # on a slow line, a body is too slow only below this share of the median speed
 LEAST_MEASURED_BYTES = 64 << 10  # smaller bodies mostly arrive with their heads, so they say nothing about the speed
 _SPEEDS, _LEAST_SPEEDS = 64, 8  # the number of recent speeds that are remembered, and the fewest that have a median
 
 
 class Pace:
-    """Learns from earlier exchanges: from the times to the first byte, how long a server may be silent before an
-    exchange fails, and from the speeds of bodies, which speed is too slow. Threads share it without a lock."""
+    """Learns from earlier exchanges how long a server may be silent before an exchange fails (from the times to the
+    first byte), and which speed is too slow (from the speeds of bodies). Threads share it without a lock."""
 
     def __init__(self, longest_timeout_seconds: float) -> None:
         self._longest_timeout_seconds = longest_timeout_seconds
@@ -52,7 +52,7 @@ class Pace:
 
     @property
     def slowest_bytes_per_second(self) -> float:
-        """The speed below which a body fails."""
+        """The speed below which the receipt of a body fails."""
         speeds = sorted(self._speeds)
         if len(speeds) < _LEAST_SPEEDS:
             return SLOWEST_BYTES_PER_SECOND
@@ -60,7 +60,7 @@ class Pace:
 
 
 class Stalled(TimeoutError):
-    """No byte, or too few, arrived within the timeout. Another connection may be faster."""
+    """Too few bytes, or none, arrived within the timeout. Another connection may be faster."""
 
 
 class Overdue(TimeoutError):
@@ -103,7 +103,8 @@ class ExchangeTimer:
     def add_silence(self) -> float:
         """Record that a timeout passed without a byte, and return the next timeout, in seconds.
 
-        Raises `Stalled` if the request can be sent again, or if the server was silent for too long; `Overdue`.
+        Raises `Stalled` if the request can be sent again or the server was silent for too long, `Overdue` after the
+        deadline.
         """
         self._silence_seconds += self._timeout_seconds
         timeout_seconds = self.next_timeout()
@@ -112,7 +113,7 @@ class ExchangeTimer:
         return timeout_seconds
 
     def add_bytes(self, count: int) -> None:
-        """Count received bytes. Raises `Overdue`, and `Stalled` if they come too slowly and a retry is possible."""
+        """Count received bytes. Raises `Overdue` after the deadline, and `Stalled` if a retry may be faster."""
         self._silence_seconds = 0.0
         now = self._clock()
         if now > self._deadline:  # tested here too: single bytes can prevent a silence

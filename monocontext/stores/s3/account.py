@@ -33,12 +33,12 @@ _MOST_ACCOUNTS = 64  # the most accounts that a process remembers
 _OTHER_VARIABLES = ("BOTO_CONFIG", "HOME", "REQUESTS_CA_BUNDLE", "REQUEST_METHOD", "USERPROFILE")
 """Variables without the prefix `AWS_` that botocore reads."""
 _FILES = {"AWS_CONFIG_FILE": "~/.aws/config", "AWS_SHARED_CREDENTIALS_FILE": "~/.aws/credentials"}
-"""The variables that name the two shared files, and where these are by default."""
+"""The paths of the two shared files by default, by the variables that name others."""
 _accounts: dict[tuple[object, ...], Account] = {}  # by profile, environment, and the versions of the two files
 
 
 def account_of(profile: str | None, refused: Account | None = None) -> Account:
-    """The account of a profile for the current environment and files, or a new one instead of `refused`.
+    """The account of a profile in the current environment and files; a new one if that account is `refused`.
 
     Raises `NoIdentity` if a file cannot be parsed or the profile is missing. No request is sent.
     """
@@ -120,9 +120,9 @@ def native_route(settings: Settings, options: S3Options, bucket: str) -> Route:
 
 
 def check_options(options: S3Options) -> S3Options:
-    """Return the options. Raises `InvalidUrl` for a wrong endpoint or region, `ValueError` for a wrong transport."""
+    """Return the options. Raises `InvalidUrl` for an invalid endpoint or region, `ValueError` for another transport."""
     if options.transport not in ("own", "boto3"):
-        raise ValueError(f"transport must be one of own, boto3, not {options.transport!r}")
+        raise ValueError(f"transport must be 'own' or 'boto3', not {options.transport!r}")
     if options.endpoint is not None:
         try:
             parts = urlsplit(options.endpoint)

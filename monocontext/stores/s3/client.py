@@ -1,7 +1,7 @@
-"""Make clients of boto3, and learn from botocore the route and the keys of reads from a bucket.
+"""Make clients of boto3, and learn from botocore the route and the keys for reads from a bucket.
 
-botocore has more rules for endpoints, styles and signatures than `native_route`. If one of them applies, botocore
-prepares and signs a request, and a hook catches it before it is sent: once for each bucket and process.
+botocore has more rules for endpoints, styles and signatures than `native_route`. If one of these rules applies,
+botocore prepares and signs a request, and a hook catches it before it is sent: once for each bucket and process.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _new_session(profile: str | None) -> Any:
 
 
 def new_client(options: S3Options) -> Any:
-    """A new boto3 client. Buckets are in the path by default, but not in that of AWS. No request is sent."""
+    """A new boto3 client. By default, URLs name the bucket in the host for AWS, and in the path for other servers."""
     session = _new_session(options.profile)
     if options.path_style is not None:
         return _client_with_style(session, options, "path" if options.path_style else "virtual")

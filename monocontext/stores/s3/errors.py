@@ -1,4 +1,4 @@
-"""Translate errors of boto3 and of S3 servers into errors of monocontext: one line each, with the URL of the object."""
+"""Translate errors of boto3 and of S3 servers into errors of monocontext, in one line with the URL of the object."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PERMANENT_STATUS = {402, 405, 411, 413, 414, 451, 501}
 _PERMANENT_CODES = {
     "400", "EntityTooLarge", "InvalidArgument", "InvalidBucketName", "InvalidRequest", "KeyTooLongError",
 }  # fmt: skip
-"""Status and codes of requests that fail however often they are sent; `400` stands for the response to a HEAD."""
+"""Statuses and codes of requests that fail however often they are sent; boto3 reports the code `400` for a HEAD."""
 _REGION = r"[a-z0-9-]{1,40}"  # `eu-west-1`, or any other name that may be shown
 _CREDENTIALS = (
     "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or run `aws configure`; "
@@ -89,7 +89,7 @@ def translate(
     calls = _calls_of(error)
     if "maximum recursion depth" in reason and calls.count(("botocore.utils", "redirect_from_error")) > 1:
         # botocore asks a server that redirects without a region for the region, is redirected again, and so on.
-        return Unsupported(f"{url}: the server redirects in circles and names no region: give region=")
+        return Unsupported(f"{url}: the server redirects in circles and names no region: open it with region=")
     if isinstance(error, (OSError, *_exception_types("BotoCoreError"))):
         return StoreFailure(f"{url}: {reason}")
     if isinstance(error, ValueError) and reason.startswith(("Invalid endpoint", "Invalid IPv6 URL", "netloc ")):
@@ -102,7 +102,7 @@ def translate(
 
 
 def _foreign_redirect(response: Any, url: str, client: Callable[[], Any] | None) -> MonocontextError | None:
-    """The error for a redirect to a foreign host, which boto3 did not follow; `None` if there was none."""
+    """The error for a redirect to a foreign host, which boto3 did not follow; `None` for any other response."""
     metadata = response.get("ResponseMetadata", {})
     location = metadata.get("HTTPHeaders", {}).get("location")
     if location and client and metadata.get("HTTPStatusCode") in REDIRECTS:
@@ -121,7 +121,7 @@ def is_cut(error: Exception) -> bool:
 
 
 def _exception_types(*names: str) -> tuple[type[Exception], ...]:
-    """The exception types of botocore with these names, without any that do not exist; empty before its import."""
+    """The exception types of botocore with these names, where they exist; empty before botocore is imported."""
     module = sys.modules.get("botocore.exceptions")  # if it is not imported, none of its errors can occur
     return tuple(getattr(module, name) for name in names if hasattr(module, name))
 
@@ -157,7 +157,7 @@ def _error_for_client_error(response: Any, url: str, etag: str | None, writing: 
 
 @dataclass(frozen=True, slots=True)
 class _FailedRequest:
-    """An error response as boto3 reports it, named as in `ErrorResponse`. What the server does not send is empty."""
+    """An error response as boto3 reports it, with the names of `ErrorResponse`. Fields that it lacks are empty."""
 
     status: int
     """The HTTP status, not 2xx."""
@@ -175,11 +175,11 @@ def _error_for(failure: _FailedRequest | ErrorResponse, url: str, etag: str | No
     if code == "NoSuchBucket":
         return NotFound(f"no bucket {url.split('/')[2]!r}: {url}")
     if status in (401, 403) or code in _REFUSED_CODES:
-        return AccessDenied(f"access to {url} refused: {reason}")
+        return AccessDenied(f"access to {url} was refused: {reason}")
     if status == 404 and code != "NoSuchUpload":
         return not_found_error(url)
     if status == 412 and not writing:
-        return ContextChanged(f"{url} was replaced: expected ETag {etag}, found another")
+        return ContextChanged(f"{url} was replaced: expected ETag {etag}, found another version")
     if status in (409, 412) and writing:
         expected = "no object" if etag is None else f"ETag {etag}"
         error_type = WriteConflict if status == 409 else AlreadyExists
@@ -191,7 +191,7 @@ def _error_for(failure: _FailedRequest | ErrorResponse, url: str, etag: str | No
     if status in (301, 307) or code in OTHER_REGION or (code == "400" and region):
         if re.fullmatch(_REGION, region):
             return Unsupported(f"{url} is in the region {region}: open it with region='{region}': {reason}")
-        return Unsupported(f"{url} is in another region: give region=: {reason}")
+        return Unsupported(f"{url} is in another region: open it with region= ({reason})")
     if status in _PERMANENT_STATUS or code in _PERMANENT_CODES:
         return Unsupported(f"{url}: {reason}")
     error = StoreFailure(f"{url}: {reason}")

@@ -1,7 +1,7 @@
 """Find the keys that sign requests: in the environment or the shared credentials file, else by botocore.
 
-This module reads only keys that do not expire. All other sources (roles, SSO, processes, `~/.aws/config`, metadata) are
-left to botocore, which costs its import and its requests.
+This module reads only keys without a recorded time of expiry. All other sources (roles, SSO, processes,
+`~/.aws/config`, metadata) are left to botocore, which costs its import and its requests.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from monocontext.stores.protocol import one_line
 from monocontext.stores.s3.settings import NoIdentity, NothingFound, Settings
 
 _BEFORE_FILES = ("role_arn", "login_session", "web_identity_token_file", "sso_role_name", "sso_account_id")
-"""Settings of a profile that name a source of credentials which precedes the shared files, and is left to botocore."""
+"""Settings of a profile that name a source of credentials. It precedes the shared files, and is left to botocore."""
 _NOT_LOADED = object()  # the credentials of botocore before their first use in a process
 
 
 @dataclass(frozen=True, slots=True)
 class StaticIdentity:
-    """Keys that do not expire."""
+    """Keys without a recorded time of expiry."""
 
     credentials: Credentials
     source: str
     """The origin of the keys, in words."""
 
 
-ANONYMOUS = StaticIdentity(Credentials("", ""), "no keys, requests are not signed")
+ANONYMOUS = StaticIdentity(Credentials("", ""), "no keys: requests are not signed")
 
 
 class BotocoreIdentity:
-    """Keys that botocore fetches, and renews before they expire. Safe for use by many threads and after a fork."""
+    """Keys that botocore fetches, and replaces before they expire. Safe for use by many threads and after a fork."""
 
     def __init__(self, load: Callable[[], Any], source: str, tried: str = "") -> None:
         """`load` returns the credentials of botocore or `None`; it is called at the first use in a process.
@@ -76,7 +76,7 @@ class BotocoreIdentity:
 
 
 Identity = StaticIdentity | BotocoreIdentity
-"""A source of keys that sign requests. Its `credentials` are valid keys; reading them may raise `NoIdentity`."""
+"""A source of keys that sign requests. The attribute `credentials` has valid keys, or raises `NoIdentity`."""
 
 
 class RequestPlan(NamedTuple):
@@ -122,7 +122,7 @@ def _botocore_identity(settings: Settings, reason: str) -> BotocoreIdentity:
     profile = settings.profile_name if settings.profile_is_explicit else None
     tried = [] if settings.profile_is_explicit else ["the environment"]
     tried += settings.unreadable or [f"the profile {settings.profile_name} in {settings.credentials_path}"]
-    tried.append("metadata of a container or of the instance")
+    tried.append("the metadata service of the container or instance")
     return BotocoreIdentity(
         lambda: load_botocore().session.Session(profile=profile).get_credentials(),
         f"botocore, because {reason}",

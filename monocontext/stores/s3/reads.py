@@ -2,7 +2,7 @@
 
 Invariants, also after retries:
 
-- all bytes are of one version: the ETag that the caller names, or else that of the first response, is sent and compared
+- all bytes are of one version: each response has the ETag that the caller names, or else that of the first response
 - a body is received only after status, Content-Range, length and ETag of its response agree with the request
 - after a fault our transport requests only the bytes that are missing, except for a body of unknown length, which
   begins again; boto3 reads the whole range again
@@ -26,8 +26,8 @@ from monocontext.stores.protocol import Blob, check_end, check_size, check_versi
 from monocontext.stores.s3.errors import error_for_response, is_cut
 
 _BODY_ATTEMPTS = 4
-"""Attempts of boto3 to read a body. botocore itself repeats a request only if it fails before its body."""
-_PAUSE_SECONDS = 0.05  # half the longest pause after the first body that broke off; it doubles with each
+"""The most reads of a body by boto3. botocore itself repeats only requests that fail before the body begins."""
+_PAUSE_SECONDS = 0.05  # the longest pause is twice as long after the first broken body, and doubles with each
 _PIECE_BYTES = 64 << 10
 _NEEDS_RETRY = "needs-retry.s3.GetObject"
 _THROTTLE_HOOK = "monocontext-refusals"
@@ -50,13 +50,13 @@ class ReadRequest:
     """A read of one object: which bytes, and of which version."""
 
     url: str
-    """The object in error messages."""
+    """The URL of the object, for error messages."""
     span: ByteSpan | None = None
-    """`None` for the whole object."""
+    """The bytes to read; `None` for the whole object."""
     etag: str | None = None
-    """`None` for the version that the server has."""
+    """The version to read; `None` for the newest one."""
     most_bytes: int | None = None
-    """The largest whole object to read; a larger one is `DamagedData`."""
+    """The largest whole object to read: a larger one raises `DamagedData`. `None` for no limit."""
 
 
 def read_by_transport(client: Client, key: str, request: ReadRequest) -> Blob:
@@ -226,7 +226,7 @@ class Download:
             if not head.is_chunked:
                 raise DamagedData(f"{self._url}: the response does not state its length")
             if (encoding := head.headers.get("content-encoding", "identity")) not in ("identity", "aws-chunked"):
-                raise DamagedData(f"{self._url}: a proxy compressed the response ({encoding}): disable that")
+                raise DamagedData(f"{self._url}: a proxy compressed the response ({encoding}): turn compression off")
         if self._span is None:
             check_size(self._url, self._most_bytes, total)
             self._modified_seconds = parse_http_date(head.headers.get("last-modified"))
@@ -259,8 +259,10 @@ class Download:
 def check_response(
     url: str, span: ByteSpan | None, status: int, content_range: str | None, body_bytes: int | None
 ) -> int | None:
-    """Check that a response has the requested span, and return the length of the whole object; without a span that is
-    `body_bytes`, which is `None` if the response does not state the length of its body. Raises `DamagedData`."""
+    """Raise `DamagedData` unless a response has the requested span; return the length of the whole object.
+
+    Without a span that is `body_bytes`, which is `None` if the response does not state its length.
+    """
     expected = 206 if span else 200
     if status != expected:
         raise DamagedData(f"{url}: expected HTTP {expected}, found HTTP {status}")

@@ -1,6 +1,6 @@
 """Find the route to a bucket of AWS or of another server, and the proxy before it, as botocore does. No requests.
 
-Only botocore itself finds the routes of access points, FIPS, dual stack and other partitions.
+The routes of access points, FIPS, dual stack and other partitions are left to botocore.
 
 | endpoint | bucket | URL |
 |---|---|---|
@@ -49,11 +49,11 @@ def route_to_aws(bucket: str, region: str, *, bucket_in_host: bool) -> Route:
     """The route to a bucket of AWS. A bucket with a dot is never put into the host. Raises `NeedsBotocore`."""
     domain = next((domain for regions, domain in _DOMAINS_BY_REGION if re.fullmatch(regions, region)), None)
     if domain is None:
-        raise NeedsBotocore(f"the region {region} is not one that the built-in client knows")
+        raise NeedsBotocore(f"the built-in client does not know the region {region}")
     host = f"s3.{domain}" if region == DEFAULT_REGION else f"s3.{region}.{domain}"
     bucket_in_host = bucket_in_host and "." not in bucket  # certificates of AWS cover one label before the host
     if not re.fullmatch(_PLAIN_BUCKET if bucket_in_host else _DOTTED_BUCKET, bucket):
-        raise NeedsBotocore(f"the bucket name {bucket} is not one that the built-in client can put into a URL")
+        raise NeedsBotocore(f"the built-in client cannot put the bucket name {bucket} into a URL")
     host, path = (f"{bucket}.{host}", "/") if bucket_in_host else (host, f"/{bucket}/")
     return Route(Endpoint("https", host, DEFAULT_PORTS["https"]), path, region)
 
@@ -69,7 +69,7 @@ def route_to_server(bucket: str, endpoint_url: str, region: str, *, bucket_in_ho
     if host.endswith(AWS_DOMAINS):
         raise NeedsBotocore("the endpoint belongs to AWS")
     if not re.fullmatch(_ANY_REGION, region) or region.startswith(("aws-", "fips-", "s3-")) or region.endswith("-fips"):
-        raise NeedsBotocore(f"the region {region} is not one that the built-in client knows")
+        raise NeedsBotocore(f"the built-in client does not know the region {region}")
     if bucket_in_host:
         if not (re.fullmatch(_PLAIN_BUCKET, bucket) and re.fullmatch(_HOST_NAME, host)):
             raise NeedsBotocore(f"the bucket name {bucket} cannot be put in front of {host}")
@@ -80,7 +80,7 @@ def route_to_server(bucket: str, endpoint_url: str, region: str, *, bucket_in_ho
 
 
 def find_proxy(url: str) -> Proxy | None:
-    """The proxy for `url`, or `None`. Raises `NeedsBotocore` for one over TLS or SOCKS, and `InvalidUrl`."""
+    """The proxy for `url`, or `None`. Raises `NeedsBotocore` for one of TLS or SOCKS, `InvalidUrl` for a bad URL."""
     if not _SYSTEM_HAS_PROXIES and not any(name.lower().endswith("_proxy") for name in os.environ):
         return None
     from urllib.request import getproxies, proxy_bypass  # 20 ms that only those with a proxy pay
@@ -96,7 +96,7 @@ def find_proxy(url: str) -> Proxy | None:
 
 
 def parse_proxy(url: str, variable: str) -> Proxy | None:
-    """The proxy at a URL; `None` if its scheme is not plain HTTP. Raises `InvalidUrl`, which names the variable."""
+    """The proxy at a URL; `None` if it is not of plain HTTP. Raises `InvalidUrl` with the name of the variable."""
     try:
         parts = urlsplit(url if "://" in url else f"http://{url.removeprefix('//')}")
         port = parts.port or DEFAULT_PORTS["http"]

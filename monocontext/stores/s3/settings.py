@@ -25,11 +25,11 @@ class S3Options:
 
 
 class NeedsBotocore(Exception):
-    """A setting that only botocore implements, so botocore must prepare requests. The message names the setting."""
+    """Only botocore implements this setting, so botocore must prepare requests. The message names the setting."""
 
 
 class NoIdentity(Exception):
-    """Credentials or a setting cannot be read. The message is one line that names the source and contains no secret."""
+    """Credentials or a setting cannot be read. The message, one line, names the source and contains no secret."""
 
 
 class NothingFound(NoIdentity):
@@ -41,10 +41,10 @@ _BOTOCORE_ONLY = (
     "proxy_use_forwarding_for_https", "s3", "s3_us_east_1_regional_endpoint", "sigv4a_signing_region_set",
     "use_dualstack_endpoint", "use_fips_endpoint",
 )  # fmt: skip
-"""Settings of a profile that only botocore implements; `AWS_DATA_PATH` and so on are the variables."""
+"""Settings of a profile that only botocore implements, such as `data_path`, whose variable is `AWS_DATA_PATH`."""
 _SENT_IN_HEADERS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token", "region", "endpoint_url")
 Section = dict[str, Any]
-"""The values of a section of a file by name. The value of an indented block begins with a line break."""
+"""The values in a section of a file, by name. The value of an indented block begins with a line break."""
 
 
 class Settings:

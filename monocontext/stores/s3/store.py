@@ -52,7 +52,7 @@ from monocontext.stores.s3.settings import S3Options
 _MOST_SINGLE_BYTES = 16 << 20  # larger objects are sent in parts
 _PART_BYTES = 8 << 20  # the size of a part of a multipart upload
 _MOST_PARTS = 10_000  # the most parts of a multipart upload; a limit of S3
-_PARTS_AT_ONCE = 4  # the parts of one object that are uploaded at once
+_PARTS_AT_ONCE = 4  # how many parts of an object are uploaded at once
 _CONFLICT_ATTEMPTS = 8  # how often a write is sent while the server answers 409 ConditionalRequestConflict
 
 
@@ -257,7 +257,7 @@ def _put_in_parts(client: Any, target: dict[str, str], data: bytes, condition: d
 
 
 def _check_page(page: Any, url: str) -> None:
-    """Raise `StoreFailure` for a damaged page of a listing: `gc` and `sync --delete` would take objects for removed."""
+    """Raise `StoreFailure` for a damaged page of a listing: `gc` and `sync --delete` would treat objects as removed."""
     if "IsTruncated" not in page:
         content_type = page.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("content-type", "no content type")
         raise StoreFailure(f"{url}: expected the listing of an S3 server, found {content_type}: is there a proxy?")
@@ -283,12 +283,12 @@ class _ProcessState:
 
 
 class S3Connection:
-    """The boto3 client of this process, and its own transport to each bucket, made on first use."""
+    """The boto3 client of this process, and our transport to each bucket, all made on first use."""
 
     def __init__(self, options: S3Options, client: Any = None) -> None:
         self.options = options
         self.callers_client = client
-        """The option `client`; the caller is responsible for forks, and closes it."""
+        """The client that the caller opened the store with, and closes; it is not replaced after a fork."""
         self.throttles = ThrottleCounter()
         if client is not None:
             self.throttles.register(client)
@@ -312,7 +312,7 @@ class S3Connection:
         return state.client
 
     def transport(self, bucket: str) -> Client | None:
-        """Our transport to a bucket; `None` if boto3 must read, by an option or since ours cannot reach the bucket."""
+        """Our transport to a bucket; `None` if boto3 must read: an option says so, or ours cannot reach the bucket."""
         if self.callers_client is not None or self.options.transport == "boto3":
             return None
         state = self._state()
@@ -351,7 +351,7 @@ class S3Connection:
         return Client(origin, state.pool, attempts=attempts, silence_seconds=silence_seconds)
 
     def close(self) -> None:
-        """Close the connections; a later `client()` opens new ones. A client given by the caller stays open."""
+        """Close the connections; later requests open new ones. The client of the caller stays open."""
         state, self._process_state = self._process_state, _ProcessState(find_handlers())
         if state.pool is not None:
             state.pool.close()

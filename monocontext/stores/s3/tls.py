@@ -19,7 +19,7 @@ except ImportError:
 
 
 def make_tls_context(ca_bundle: str | None) -> ssl.SSLContext:
-    """A context that trusts the file or folder `ca_bundle`, by default the certificates of certifi, else of botocore.
+    """A context that trusts the certificates in a file or folder, by default those of certifi, else of botocore.
 
     The whole process shares it until the file changes.
     """

@@ -52,5 +52,5 @@ def test_boto3_where_it_is_asked_for() -> None:
         store = open_bucket(endpoint=server.endpoint, transport="boto3")
         assert (store.get_range("a", 1, 2).data, store.get("a").data) == (b"bc", b"abcdef")
         assert all("Boto3" in item.headers["user-agent"] for item in server.asked)
-    with pytest.raises(ValueError, match="transport must be one of own, boto3, not 'curl'"):
+    with pytest.raises(ValueError, match="transport must be 'own' or 'boto3', not 'curl'"):
         open_store(URL, transport="curl")
