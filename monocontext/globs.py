@@ -82,9 +82,8 @@ def _compile(lines: list[str]) -> PathSpec[Pattern]:
 def _without_braces(glob: str) -> Iterator[str]:
     """Yield the globs that a glob with braces stands for, each as a line of a `.gitignore`."""
     mark = "!" if glob.startswith("!") else ""
-    count = 0
-    for item in _expand(_PARTS.findall(glob.removeprefix(mark))):
-        if (count := count + 1) > _MOST_EXPANDED:
+    for count, item in enumerate(_expand(_PARTS.findall(glob.removeprefix(mark))), 1):
+        if count > _MOST_EXPANDED:
             raise ValueError(f"the braces of {glob[:80]!r} stand for more than {_MOST_EXPANDED:,} globs: use fewer")
         if item.startswith("./"):
             item = item[1:]
@@ -95,25 +94,25 @@ def _without_braces(glob: str) -> Iterator[str]:
 
 def _expand(parts: list[str]) -> Iterator[str]:
     """Yield a glob for each combination of the choices in its braces. An unclosed brace stays as it is."""
-    marks = _first_group(parts)
-    if not marks:
+    positions = _first_group(parts)
+    if not positions:
         yield "".join(parts)
-    for start, stop in pairwise(marks):
-        yield from _expand(parts[: marks[0]] + parts[start + 1 : stop] + parts[marks[-1] + 1 :])
+    for start, stop in pairwise(positions):
+        yield from _expand(parts[: positions[0]] + parts[start + 1 : stop] + parts[positions[-1] + 1 :])
 
 
 def _first_group(parts: list[str]) -> list[int]:
     """The indexes of the first pair of braces and of the commas between them; empty if no brace is closed."""
-    depth, marks = 0, list[int]()
+    depth, positions = 0, list[int]()
     for index, part in enumerate(parts):
         if part == "{":
             depth += 1
             if depth == 1:
-                marks = [index]
+                positions = [index]
         elif part == "," and depth == 1:
-            marks.append(index)
+            positions.append(index)
         elif part == "}" and depth:
             depth -= 1
             if not depth:
-                return [*marks, index]
+                return [*positions, index]
     return []

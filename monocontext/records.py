@@ -178,19 +178,19 @@ def _compile_init(cls: type, fields: dict[str, _Field], frozen: bool) -> Any:
 
 def _methods(fields: dict[str, _Field], frozen: bool, eq: bool) -> dict[str, Any]:
     """The methods of a record class other than `__init__`, by name."""
-    compared = attrgetter(*(name for name, field in fields.items() if field.compare))
-    shown = [name for name, field in fields.items() if field.repr]
+    compared_values = attrgetter(*(name for name, field in fields.items() if field.compare))
+    repr_names = [name for name, field in fields.items() if field.repr]
 
     def __repr__(self: Any) -> str:
-        return f"{self.__class__.__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+        return f"{self.__class__.__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in repr_names)})"
 
     def __eq__(self: Any, other: object) -> Any:
         if other.__class__ is not self.__class__:
             return NotImplemented
-        return compared(self) == compared(other)
+        return compared_values(self) == compared_values(other)
 
     def __hash__(self: Any) -> int:
-        return hash(compared(self))
+        return hash(compared_values(self))
 
     methods: dict[str, Any] = {"__repr__": __repr__}
     if eq:

@@ -28,7 +28,6 @@ class _Authority(NamedTuple):
     name: str
     """The noun for this part in messages, such as `bucket`."""
     pattern: str
-    """The regular expression that it matches as a whole."""
 
 
 _AUTHORITIES = {

@@ -51,6 +51,7 @@ from monocontext.stores.protocol import (
     not_found_error,
     one_line,
 )
+from monocontext.stores.secrets_in_urls import without_secrets
 
 try:
     import obstore
@@ -147,13 +148,13 @@ class CloudStore(StoreBase):
             if if_match is not None:
                 mode = self._condition(path, if_match)
             try:
-                done = obstore.put(
+                written = obstore.put(
                     self._write_store, path, bytes(data), attributes=attributes, mode=mode, use_multipart=in_parts
                 )
             except (failures.PreconditionError, failures.AlreadyExistsError):
                 newest = obstore.head(self._read_store, path)  # raises `NotFound` if the object is gone
                 raise conflict_error(url, if_match, self._etag(newest)) from None
-            return self._etag({**done, "size": len(data)})
+            return self._etag({**written, "size": len(data)})
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
         url, path = self._display_url(key), check_key(key)
@@ -193,6 +194,7 @@ class CloudStore(StoreBase):
 
     @contextmanager
     def _translate_errors(self, url: str, if_match: str | None = None) -> Iterator[None]:
+        """Translate errors of obstore into errors of monocontext. A failed condition of a write is `AlreadyExists`."""
         _check_process(url)
         try:
             yield
@@ -206,7 +208,7 @@ class CloudStore(StoreBase):
             error_type = ContextChanged if if_match is None else AlreadyExists
             raise error_type(f"{url}: {_first_part(error)}") from error
         except failures.NotSupportedError as error:
-            raise Unsupported(f"{url}: reads need ranges, which this server does not support: use another") from error
+            raise Unsupported(f"{url}: the server does not support ranges, which reads need: use another") from error
         except ValueError as error:  # from obstore's parser of keys
             raise InvalidUrl(f"{url}: this store accepts no keys with control characters") from error
         except (failures.BaseError, OSError) as error:
@@ -256,4 +258,4 @@ def _open_obstore(url: str, options: dict[str, Any], read_timeout: timedelta) ->
 
 def _first_part(error: BaseException) -> str:
     """The message of an obstore error in one line, without the debug output that follows it."""
-    return one_line(str(error).partition("\n\n")[0])[:500]
+    return without_secrets(one_line(str(error).partition("\n\n")[0]))[:500]

@@ -39,6 +39,7 @@ from monocontext.stores.protocol import (
     not_found_error,
     one_line,
 )
+from monocontext.stores.secrets_in_urls import without_secrets
 
 try:
     from fsspec.core import url_to_fs
@@ -161,9 +162,9 @@ class FilesystemStore(StoreBase):
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
             raise not_found_error(url) from None
         except PermissionError as error:
-            raise AccessDenied(f"no permission for {url}: {one_line(error)[:500]}") from error
+            raise AccessDenied(f"no permission for {url}: {without_secrets(one_line(error))[:500]}") from error
         except Exception as error:
-            raise StoreFailure(f"{url}: {one_line(error)[:500]}") from error
+            raise StoreFailure(f"{url}: {without_secrets(one_line(error))[:500]}") from error
 
 
 def _modified_seconds(info: Any) -> float:

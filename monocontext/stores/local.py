@@ -102,18 +102,16 @@ class LocalStore(StoreBase):
         check_range(start, length or 0)
         path, url = self._path(check_key(key)), self._display_url(key)
         # All checks below concern the opened file, even if another file takes its name meanwhile.
-        with _translate_errors(url):
-            with open_regular(path, NO_FOLLOW, url) as descriptor:
-                before = os.fstat(descriptor)
-                etag_before = etag_of(before)
-                if length is None:
-                    check_size(url, most_bytes, before.st_size)
-                    length = before.st_size
-                check_part(url, etag, etag_before, start, length, before.st_size)
-                data = read_at(descriptor, start, length)
-                # The files of a context are never changed in place, but an index may refer to files of the user.
-                etag_after = etag_of(os.fstat(descriptor))
-            del descriptor  # closed above; it is deleted before anything else is done
+        with _translate_errors(url), open_regular(path, NO_FOLLOW, url) as descriptor:
+            before = os.fstat(descriptor)
+            etag_before = etag_of(before)
+            if length is None:
+                check_size(url, most_bytes, before.st_size)
+                length = before.st_size
+            check_part(url, etag, etag_before, start, length, before.st_size)
+            data = read_at(descriptor, start, length)
+            # The files of a context are never changed in place, but an index may refer to files of the user.
+            etag_after = etag_of(os.fstat(descriptor))
         if len(data) != length or etag_before != etag_after:
             raise ContextChanged(
                 f"{url} changed while it was read: expected {length:,} bytes of version {etag_before}, "
@@ -217,16 +215,14 @@ class LocalStore(StoreBase):
         for path in paths:
             with suppress(FileNotFoundError):
                 status = os.stat(path, follow_symlinks=False)
-                if status.st_mtime >= before_seconds:
-                    continue
-                if not dry_run:
-                    os.unlink(path)
-                sizes.append(status.st_size)
+                if status.st_mtime < before_seconds:
+                    if not dry_run:
+                        os.unlink(path)
+                    sizes.append(status.st_size)
         return len(sizes), sum(sizes)
 
     def _path(self, key: str, *, writing: bool = False) -> str:
-        """The real path of an object. Raises `AccessDenied` for a link that leads out of the store; for a reserved name
-        `NotFound`, or `InvalidUrl` if `writing`."""
+        """The real path of an object. Raises `AccessDenied` for a link out of the store, others for a reserved name."""
         if any(part.startswith(_HIDDEN) for part in key.split("/")):
             if writing:
                 raise InvalidUrl(f"{key!r} is reserved: names that start with {_HIDDEN} belong to the store")

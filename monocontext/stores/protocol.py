@@ -60,12 +60,12 @@ def describe_left_out(keys: list[str], *, markers: bool) -> str:
 
     With `markers` it counts keys such as `folder/` too, which web consoles create to show a folder.
     """
-    shown = [key for key in keys if markers or not re.fullmatch(_FOLDER_MARKER, key)]
-    if not shown:
+    counted = [key for key in keys if markers or not re.fullmatch(_FOLDER_MARKER, key)]
+    if not counted:
         return ""
-    some = ", ".join(map(repr, shown[:10])) + (", ..." if len(shown) > 10 else "")
-    what = "object whose key has" if len(shown) == 1 else "objects whose keys have"
-    return f"left out {len(shown):,} {what} an empty part, '.' or '..': {some}"
+    examples = ", ".join(map(repr, counted[:10])) + (", ..." if len(counted) > 10 else "")
+    noun = "object whose key has" if len(counted) == 1 else "objects whose keys have"
+    return f"left out {len(counted):,} {noun} an empty part, '.' or '..': {examples}"
 
 
 class RangeReader(Protocol):

@@ -54,8 +54,8 @@ class Bucket:
         """Carry out a request. A mistake of the client gives an error reply, not an exception."""
         if f"{request.path}/".split("/")[1] != self.name:
             return error_reply(404, "NoSuchBucket")
-        chunked = any("chunked" in request.headers.get(f"{kind}-encoding", "") for kind in ("content", "transfer"))
-        if request.query.get("delimiter") or chunked:
+        is_chunked = any("chunked" in request.headers.get(f"{kind}-encoding", "") for kind in ("content", "transfer"))
+        if request.query.get("delimiter") or is_chunked:
             return error_reply(501, "NotImplemented")
         verb, key = self.verb_and_key(request)
         try:

@@ -9,7 +9,7 @@ from typing import cast
 
 from monocontext.errors import StoreFailure
 from monocontext.stores.protocol import Blob, Store
-from monocontext.testing.stores import _T, Request, WrappedStore
+from monocontext.testing.stores import Request, T, WrappedStore
 
 Fault = Callable[[Blob], Blob]
 """Takes the answer to a GET, and returns the answer that the reader gets, or raises."""
@@ -61,7 +61,7 @@ class FaultyStore(WrappedStore):
         self._next = 0
         self.faults = 0  # the number of faults so far
 
-    def _send(self, request: Request, call: Callable[[], _T]) -> _T:
+    def _send(self, request: Request, call: Callable[[], T]) -> T:
         if request.verb not in ("get", "get_range"):
             return call()
         with self._lock:
@@ -72,7 +72,7 @@ class FaultyStore(WrappedStore):
                 fault = self._plan[number] if number < len(self._plan) else None
             self.faults += fault is not None
         result = call()
-        return cast(_T, fault(cast(Blob, result))) if fault else result
+        return cast(T, fault(cast(Blob, result))) if fault else result
 
 
 class LosingStore(WrappedStore):
@@ -123,7 +123,7 @@ class CrashingStore(WrappedStore):
             self._puts_left -= 1
             return super().put(key, data, if_absent=if_absent, if_match=if_match)
 
-    def _send(self, request: Request, call: Callable[[], _T]) -> _T:
+    def _send(self, request: Request, call: Callable[[], T]) -> T:
         if self.crashed:
             raise Crash("after the crash")
         return call()

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from random import Random
-from typing import Any, Literal
+from typing import Literal
 
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")  # bytes 0-99/1000, not bytes */1000
 _IF_MATCH = frozenset({"if-match"})
@@ -208,7 +208,7 @@ class FaultRule:
         return True
 
 
-class Script:
+class FaultScript:
     """Rules in order; the first that matches a request applies. Safe for use by many threads."""
 
     def __init__(self, seed: int = 0) -> None:
@@ -216,10 +216,13 @@ class Script:
         self._random = Random(seed)
         self._lock = threading.Lock()
 
-    def add(self, fault: HttpFault, **conditions: Any) -> FaultRule:
-        """Append a rule and return it; `conditions` are fields of `FaultRule`, such as `key`, `times` and `share`."""
+    def add(
+        self, fault: HttpFault, *, verb: str = "GET", key: str = "*", skip: int = 0, times: int | None = 1,
+        share: float = 1.0,
+    ) -> FaultRule:  # fmt: skip
+        """Append a rule with these fields, and return it."""
         with self._lock:
-            self._rules.append(FaultRule(fault, **conditions))
+            self._rules.append(FaultRule(fault, verb, key, skip, times, share))
             return self._rules[-1]
 
     def clear(self) -> None:

@@ -24,7 +24,7 @@ from monocontext.stores import open_store
 from monocontext.stores.memory import forget
 from monocontext.stores.protocol import Store
 from monocontext.testing.bucket import Bucket, HttpRequest
-from monocontext.testing.http_faults import HttpFault, HttpReply, Script
+from monocontext.testing.http_faults import FaultScript, HttpFault, HttpReply
 from monocontext.testing.network import Profile, SimulatedLink, profile
 
 _MOST_LOGGED = 100_000  # requests that `S3StandIn.log` keeps
@@ -61,7 +61,7 @@ class S3StandIn:
         else:
             self.store = open_store(objects) if isinstance(objects, (str, os.PathLike)) else objects
         self.bucket = bucket
-        self.faults = Script(seed)  # the faults that requests meet
+        self.faults = FaultScript(seed)  # the faults that requests meet
         self._bucket = Bucket(bucket, self.store)
         self._latency = profile(latency) if isinstance(latency, str) else latency
         self._link = SimulatedLink(connection_bytes_per_second, link_bytes_per_second)
@@ -200,8 +200,8 @@ class S3StandIn:
         reply = self._bucket.answer(replace(request, headers=headers))
         return fault.change(reply) if fault.change else reply
 
-    def _send(self, sock: socket.socket, reply: HttpReply, fault: HttpFault, begun: float) -> None:
-        """Send the part of a reply that the fault lets through, from the time `begun` on, at the speed of the link."""
+    def _send(self, sock: socket.socket, reply: HttpReply, fault: HttpFault, reply_time: float) -> None:
+        """Send the part of a reply that the fault lets through, from `reply_time` on, at the speed of the link."""
         head, body = reply.head(), memoryview(reply.body)
         if fault.stops:
             part, offset = fault.stops
@@ -213,7 +213,7 @@ class S3StandIn:
         if not link.is_unlimited:
             sock.sendall(head)
             head = b""
-        arrival = begun
+        arrival = reply_time
         for start in range(0, len(body) or 1, piece_bytes):
             piece = body[start : start + piece_bytes]
             arrival = link.arrival(len(piece), arrival)

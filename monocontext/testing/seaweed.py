@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -131,9 +131,8 @@ class SeaweedServer:
         """Wait until the server serves its bucket. Returns an empty string, or the reason why it does not."""
         from botocore.exceptions import BotoCoreError, ClientError
 
-        client = self.client()
         end = time.monotonic() + _READY_SECONDS
-        try:
+        with closing(self.client()) as client:
             while time.monotonic() < end:
                 if process.poll() is not None:
                     return f"weed ended with code {process.returncode} before it was ready"
@@ -142,8 +141,6 @@ class SeaweedServer:
                     client.list_objects_v2(Bucket=self.bucket, MaxKeys=1)
                     return ""
                 time.sleep(0.05)
-        finally:
-            client.close()
         return f"weed was not ready after {_READY_SECONDS:.0f} s"
 
     def stop(self) -> None:

@@ -14,7 +14,7 @@ from monocontext.stores.protocol import Blob, ObjectInfo, Store, StoreWrapper
 
 _LISTED_PER_REQUEST = 1000  # as on S3
 
-_T = TypeVar("_T")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Request:
 class WrappedStore(StoreWrapper):
     """Passes every request to the store below through `_send`, which subclasses change."""
 
-    def _send(self, request: Request, call: Callable[[], _T]) -> _T:
+    def _send(self, request: Request, call: Callable[[], T]) -> T:
         """Carry out a request by `call`, which sends it to the store below, and return the result."""
         return call()
 
@@ -96,7 +96,7 @@ class CountingStore(WrappedStore):
             self.log.append(request)
             self.counts[request.verb] += 1
 
-    def _send(self, request: Request, call: Callable[[], _T]) -> _T:
+    def _send(self, request: Request, call: Callable[[], T]) -> T:
         self._count(request)
         result = call()
         if isinstance(result, Blob):
@@ -116,7 +116,7 @@ class SlowStore(WrappedStore):
         self._seconds = seconds
         self._bytes_per_second = bytes_per_second
 
-    def _send(self, request: Request, call: Callable[[], _T]) -> _T:
+    def _send(self, request: Request, call: Callable[[], T]) -> T:
         if request.verb in ("get", "get_range"):
             time.sleep(self._seconds() if callable(self._seconds) else self._seconds)
         result = call()

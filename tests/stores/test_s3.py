@@ -113,8 +113,8 @@ def test_an_object_that_is_listed_twice_counts_once() -> None:
     [
         (error(404, "NoSuchKey"), NotFound, "nothing at s3://bucket/ctx/a"),
         (error(404, "NoSuchBucket"), NotFound, "no bucket 'bucket': s3://bucket/ctx/a"),
-        (error(403, "AccessDenied"), AccessDenied, "s3://bucket/ctx/a refused: HTTP 403 AccessDenied"),
-        (error(400, "ExpiredToken"), AccessDenied, "s3://bucket/ctx/a refused: HTTP 400 ExpiredToken"),
+        (error(403, "AccessDenied"), AccessDenied, "s3://bucket/ctx/a was refused: HTTP 403 AccessDenied"),
+        (error(400, "ExpiredToken"), AccessDenied, "s3://bucket/ctx/a was refused: HTTP 400 ExpiredToken"),
         (error(400, "AuthorizationHeaderMalformed"), Unsupported, "region"),
         (error(400, "KeyTooLongError"), Unsupported, "s3://bucket/ctx/a: HTTP 400 KeyTooLongError"),
         (error(400, "Unheard"), StoreFailure, "s3://bucket/ctx/a: HTTP 400 Unheard"),

@@ -2,8 +2,7 @@
 
 A file `monocontext-1/HASH` holds a range of an object: 8 bytes of magic, a crc32c, JSON (etag, total_bytes), the bytes.
 
-- a name determines the bytes: keys of a context are never reused, and other names include the ETag. Roots, whose keys
-  are reused, are not cached
+- a name determines the bytes: keys of a context are never reused, other names have the ETag. Roots are not cached
 - a file serves only reads of exactly its range. Its checksum covers the name and the range too
 - a file under its final name is complete. There is no lock: a wrong count of bytes is corrected when room is made
 

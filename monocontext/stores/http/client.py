@@ -25,7 +25,7 @@ from urllib.parse import quote
 from monocontext.errors import MonocontextError
 from monocontext.records import dataclass, field
 from monocontext.stores import log
-from monocontext.stores.http.connection import Address, BadReply, Body, BodyCut, Connection, ResponseHead, request_head
+from monocontext.stores.http.connection import BadResponse, Body, BodyCut, Connection, Peer, ResponseHead, request_head
 from monocontext.stores.http.error_response import ErrorResponse
 from monocontext.stores.http.pool import Pool
 from monocontext.stores.http.route import Credentials, ForeignRedirect, Origin, Route, redirected
@@ -57,7 +57,7 @@ class Client:
         """Read the object `key`, or the range in the headers of `sink`, into `sink` (1 GET, and 1 more per fault).
 
         `expected_bytes` is the length of the body, or 0 if it is unknown; it extends the deadline. Raises
-        `ErrorResponse`, `NoAnswer`, errors of `sink`, and the origin's error for missing credentials.
+        `ErrorResponse`, `NoResponse`, errors of `sink`, and the origin's error for missing credentials.
         """
         route = self._origin.route
         limit_seconds = DEADLINE_SECONDS + expected_bytes * _SECONDS_PER_BYTE
@@ -73,7 +73,7 @@ class Client:
                     raise
             except OSError as error:
                 if not self._recover_from_fault(error, call):
-                    raise _no_answer(error, call) from error
+                    raise _no_response(error, call) from error
             else:
                 self.budget.add_success()
                 return
@@ -106,7 +106,7 @@ class Client:
             call.failed_address = connection.address
             if body.is_accepted:
                 call.body = body
-                call.broken_bodies += isinstance(error, (BodyCut, BadReply, ConnectionError))
+                call.broken_bodies += isinstance(error, (BodyCut, BadResponse, ConnectionError))
             self.pool.discard(connection)
             raise
         if body.leaves_connection_usable:
@@ -133,8 +133,7 @@ class Client:
             except BaseException as error:
                 self.pool.discard(connection)
                 call.failed_address, must_be_new = connection.address, True
-                was_used = connection.exchanges > 0
-                if not was_used or isinstance(error, TimeoutError) or not isinstance(error, OSError):
+                if connection.exchanges == 0 or isinstance(error, TimeoutError) or not isinstance(error, OSError):
                     raise
                 _note(call, "the server closed an idle connection", "sent again", log.DEBUG)
 
@@ -234,7 +233,7 @@ class Sink(Protocol):
         ...
 
 
-class NoAnswer(OSError):
+class NoResponse(OSError):
     """No complete response arrived, in spite of retries."""
 
 
@@ -262,7 +261,7 @@ class _Call:
     """The number of bodies that broke off."""
     signed_by: Credentials | None = None
     """The credentials of the last request."""
-    failed_address: Address | None = None
+    failed_address: Peer | None = None
     """The address at which the last exchange failed; the next connection leads to another one if possible."""
     body: Body | None = None
     """The body of the last exchange, if the sink accepted it but it did not arrive whole."""
@@ -282,14 +281,14 @@ def _is_first_try(cause: str, call: _Call) -> bool:
     return is_first
 
 
-def _no_answer(error: OSError, call: _Call) -> NoAnswer:
+def _no_response(error: OSError, call: _Call) -> NoResponse:
     reason = one_line(error)
     if isinstance(error, Overdue):
         reason += f" of {call.limit_seconds:,.1f} s"
     if call.broken_bodies:
         times = "once" if call.broken_bodies == 1 else f"{call.broken_bodies} times"
-        return NoAnswer(f"the response body broke off {times}; the last error was: {reason}")
-    return NoAnswer(f"{reason} ({call.attempt} attempts)" if call.attempt > 1 else reason)
+        return NoResponse(f"the response body broke off {times}; the last error was: {reason}")
+    return NoResponse(f"{reason} ({call.attempt} attempts)" if call.attempt > 1 else reason)
 
 
 def _note(call: _Call, event: str, reaction: str, level: int = log.INFO) -> None:

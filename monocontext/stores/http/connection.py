@@ -1,7 +1,6 @@
 """Send a request on an HTTP/1.1 connection, and read the head and the body of the response, under a timer.
 
-A body ends after its announced length, after the last chunk, or when the server closes the connection. Only one thread
-at a time may use a connection.
+A body ends after its length, its last chunk, or when the server closes. One thread at a time may use a connection.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from functools import lru_cache
 from monocontext.records import NamedTuple, dataclass, field
 from monocontext.stores.http.timer import ExchangeTimer
 
-Address = tuple[str, int]  # an IP address and a port
+Peer = tuple[str, int]  # an IP address and a port
 DEFAULT_PORTS = {"http": 80, "https": 443}
 _HEAD_READ_BYTES = 2 << 10
 """The most bytes of one read of a head. Heads have 400 to 700; bytes of a body that arrive with a head are copied."""
@@ -24,7 +23,7 @@ _BODY_READ_BYTES = 64 << 10
 class Connection:
     """An open connection. Its owner closes it after any error."""
 
-    def __init__(self, sock: socket.socket, endpoint: Endpoint, address: Address, opened: float) -> None:
+    def __init__(self, sock: socket.socket, endpoint: Endpoint, address: Peer, opened: float) -> None:
         self.endpoint = endpoint
         self.address = address
         self.opened = opened
@@ -46,7 +45,7 @@ class Connection:
         self.socket.sendall(request)
 
     def read_head(self) -> ResponseHead:
-        """Read the head of the response. Interim responses (1xx) are skipped. Raises `BadReply`."""
+        """Read the head of the response. Interim responses (1xx) are skipped. Raises `BadResponse`."""
         data, self.unread = self.unread, b""
         while True:
             if result := split_head(data):
@@ -58,9 +57,9 @@ class Connection:
             piece = bytearray(_HEAD_READ_BYTES)
             count = self._receive_into(memoryview(piece))
             if not count and data:
-                raise BadReply(f"the connection was closed after {len(data)} bytes of the response headers")
+                raise BadResponse(f"the connection was closed after {len(data)} bytes of the response headers")
             if not count:
-                raise BadReply("the server closed the connection without a response")
+                raise BadResponse("the server closed the connection without a response")
             data += memoryview(piece)[:count]
 
     def read_into(self, view: memoryview) -> int:
@@ -112,8 +111,8 @@ class Body:
     @property
     def leaves_connection_usable(self) -> bool:
         """Whether the body was read to its end and the connection can be used for another request."""
-        ended = self._chunks.ended and not self._chunks.surplus if self._chunks else self.remaining_bytes == 0
-        return ended and self._keeps_alive and not self._connection.unread
+        has_ended = (self._chunks.ended and not self._chunks.surplus) if self._chunks else self.remaining_bytes == 0
+        return has_ended and self._keeps_alive and not self._connection.unread
 
     def read_into(self, view: memoryview) -> int:
         """Read some bytes into the start of a view that is not empty; returns their number, 0 at the end of the body.
@@ -208,7 +207,7 @@ _CONTROL = r"[\x00-\x08\x0a-\x1f\x7f]"
 _LEAP_DAYS_BEFORE_1970 = 477  # since the year 1 of the Gregorian calendar
 
 
-class BadReply(OSError):
+class BadResponse(OSError):
     """The response is not valid HTTP/1.1. The connection cannot be used again, but a retry may help."""
 
 
@@ -235,12 +234,12 @@ def request_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:
 
 
 def split_head(data: bytes) -> tuple[ResponseHead, bytes] | None:
-    """The head at the start of `data`, and the bytes after the head; `None` if it is incomplete. Raises `BadReply`."""
+    """The head at the start of `data`, and the rest; `None` if the head is incomplete. Raises `BadResponse`."""
     text, end, rest = data.partition(b"\r\n\r\n")
     if end:
         return _parse_head(text.decode("latin-1")), rest
     if len(data) > MAX_HEAD_BYTES:
-        raise BadReply(f"expected response headers of at most {MAX_HEAD_BYTES:,} bytes, found more")
+        raise BadResponse(f"expected response headers of at most {MAX_HEAD_BYTES:,} bytes, found more")
     return None
 
 
@@ -249,7 +248,7 @@ def _parse_head(text: str) -> ResponseHead:
     version, _, rest = status_line.partition(" ")
     code = rest.partition(" ")[0]
     if version not in ("HTTP/1.1", "HTTP/1.0") or not (len(code) == 3 and code.isascii() and code.isdigit()):
-        raise BadReply(f"expected a status line of HTTP/1.1, found {status_line[:80]!r}")
+        raise BadResponse(f"expected a status line of HTTP/1.1, found {status_line[:80]!r}")
     headers: dict[str, str] = {}
     for line in lines:
         name, value = _parse_line(line)
@@ -263,7 +262,7 @@ def _parse_head(text: str) -> ResponseHead:
         # With two lengths, a proxy and a client could disagree on the end of a response, and so on the next response.
         length, *others = {part.strip() for part in content_length.split(",")}
         if others or not (length.isascii() and length.isdigit() and len(length) < 20):
-            raise BadReply(f"expected one Content-Length, found {content_length[:80]!r}")
+            raise BadResponse(f"expected one Content-Length, found {content_length[:80]!r}")
         body_bytes = int(length)
     return ResponseHead(status, headers, body_bytes, is_chunked, keeps_alive)
 
@@ -273,7 +272,7 @@ def _parse_line(line: str) -> tuple[str, str]:
     """The name of a header in lower case, and its value. Cached, since responses of a server repeat most lines."""
     name, colon, value = line.partition(":")
     if not colon or not name or name != name.strip() or re.search(_CONTROL, line):
-        raise BadReply(f"expected a header, found {line[:80]!r}")
+        raise BadResponse(f"expected a header, found {line[:80]!r}")
     return name.lower(), value.strip()
 
 
@@ -313,7 +312,7 @@ class ChunkDecoder:
         """What comes next: `size`, `data`, `end of data` (an empty line), or `trailer`."""
 
     def feed(self, data: bytes) -> bytes:
-        """Decode the next bytes; returns the bytes of the body in them. Raises `BadReply`."""
+        """Decode the next bytes; returns the bytes of the body in them. Raises `BadResponse`."""
         pieces, offset = [], 0
         while offset < len(data) and not self.ended:
             if self._expecting == "data":
@@ -328,7 +327,7 @@ class ChunkDecoder:
             offset = stop or len(data)
             if len(self._line) > _MAX_CHUNK_LINE_BYTES:
                 line = f"expected the {self._expecting} of a chunk in a line of at most {_MAX_CHUNK_LINE_BYTES:,} bytes"
-                raise BadReply(f"{line}, found a longer one")
+                raise BadResponse(f"{line}, found a longer one")
             if stop:
                 self._read_line(bytes(self._line).rstrip(b"\r\n"))
                 self._line.clear()
@@ -340,12 +339,12 @@ class ChunkDecoder:
             digits = line.partition(b";")[0].strip()
             # int() also takes signs, underscores and spaces.
             if not 0 < len(digits) <= 15 or digits.strip(b"0123456789abcdefABCDEF"):
-                raise BadReply(f"expected the size of a chunk, found {line[:40]!r}")
+                raise BadResponse(f"expected the size of a chunk, found {line[:40]!r}")
             self._chunk_bytes = int(digits, 16)
             self._expecting = "data" if self._chunk_bytes else "trailer"
         elif self._expecting == "end of data":
             if line:
-                raise BadReply(f"expected the end of a chunk, found {line[:40]!r}")
+                raise BadResponse(f"expected the end of a chunk, found {line[:40]!r}")
             self._expecting = "size"
         else:
             self.ended = not line

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from monocontext.records import NamedTuple
-from monocontext.stores.http.connection import Address, Connection, Endpoint, Proxy, request_head
+from monocontext.stores.http.connection import Connection, Endpoint, Peer, Proxy, request_head
 from monocontext.stores.http.timer import ExchangeTimer, Stalled
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Pool:
         """All connections that are not closed, whether idle or lent."""
 
     def borrow(
-        self, endpoint: Endpoint, timer: ExchangeTimer, *, must_be_new: bool = False, avoid: Address | None = None
+        self, endpoint: Endpoint, timer: ExchangeTimer, *, must_be_new: bool = False, avoid: Peer | None = None
     ) -> Connection:
         """Lend an idle connection to an endpoint, or a new one if none is idle or with `must_be_new`.
 
@@ -116,13 +116,12 @@ class Pool:
                 return None
             if time.monotonic() - queue[-1].idle_since <= _LONGEST_IDLE_SECONDS:
                 return queue.pop()
-            expired = list(queue)
-            queue.clear()
+            expired, self._idle[endpoint] = queue, deque()
         for item in expired:
             self.discard(item)
         return None
 
-    def _connect(self, endpoint: Endpoint, timer: ExchangeTimer, avoid: Address | None) -> Connection:
+    def _connect(self, endpoint: Endpoint, timer: ExchangeTimer, avoid: Peer | None) -> Connection:
         """Open a connection, if possible to an address other than `avoid`. Raises `OSError`."""
         sock = self._open_socket(endpoint.proxy or endpoint, timer, avoid)
         try:
@@ -137,7 +136,7 @@ class Pool:
             sock.close()
             raise
 
-    def _open_socket(self, target: Endpoint | Proxy, timer: ExchangeTimer, avoid: Address | None) -> socket.socket:
+    def _open_socket(self, target: Endpoint | Proxy, timer: ExchangeTimer, avoid: Peer | None) -> socket.socket:
         """Connect to the first address of `target` that answers. Raises `ConnectionError`, `Stalled` or `Overdue`."""
         failed: OSError | None = None
         try:
@@ -210,7 +209,7 @@ def _is_quiet(connection: Connection) -> bool:
         return False
 
 
-def order_addresses(addresses: Sequence[SocketAddress], avoid: Address | None) -> list[SocketAddress]:
+def order_addresses(addresses: Sequence[SocketAddress], avoid: Peer | None) -> list[SocketAddress]:
     """Addresses in the order to try them: `avoid` last, then by the system's order of families, then at random."""
     families = [item.family for item in addresses]
     return sorted(addresses, key=lambda item: (item.name[:2] == avoid, families.index(item.family), os.urandom(8)))

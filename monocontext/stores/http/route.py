@@ -21,6 +21,7 @@ from urllib.parse import urljoin, urlsplit
 
 from monocontext.records import dataclass, field, replace
 from monocontext.stores.http.connection import DEFAULT_PORTS, Endpoint
+from monocontext.stores.secrets_in_urls import without_secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +88,14 @@ class ForeignRedirect(Exception):
 
 def redirected(route: Route, target: str, location: str) -> tuple[Route, str]:
     """The route, and the path and query, after a redirect of `target` to `location`. Raises `ForeignRedirect`."""
-    origin = route.endpoint
+    origin, display = route.endpoint, without_secrets(location)[:200]  # a part of a login would not be recognised
     try:
         url = urlsplit(urljoin(f"{origin}{target}", location))
         host, port = (url.hostname or "").lower().removesuffix("."), url.port
     except ValueError:
-        raise ForeignRedirect(f"{origin} redirects to {location[:200]!r}, which is not a URL") from None
+        raise ForeignRedirect(f"{origin} redirects to {display!r}, which is not a URL") from None
     if not re.fullmatch(_HOST, host) or url.scheme not in DEFAULT_PORTS:
-        raise ForeignRedirect(f"{origin} redirects to {location[:200]!r}, which is not the URL of a server")
+        raise ForeignRedirect(f"{origin} redirects to {display!r}, which is not the URL of a server")
     endpoint = origin._replace(scheme=url.scheme, host=host, port=DEFAULT_PORTS[url.scheme] if port is None else port)
     is_own = endpoint.port == origin.port and is_own_host(host, origin=origin.host, domain=route.domain or origin.host)
     if endpoint.scheme != origin.scheme or (route.signed and not is_own):

@@ -103,8 +103,7 @@ class ExchangeTimer:
     def add_silence(self) -> float:
         """Record that a timeout passed without a byte, and return the next timeout, in seconds.
 
-        Raises `Stalled` if the request can be sent again or the server was silent for too long, `Overdue` after the
-        deadline.
+        Raises `Stalled` if a retry is possible or the server was silent for too long, `Overdue` after the deadline.
         """
         self._silence_seconds += self._timeout_seconds
         timeout_seconds = self.next_timeout()

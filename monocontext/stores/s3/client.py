@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
+from contextlib import closing
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -34,14 +35,11 @@ def learn_plan(options: S3Options, bucket: str, reason: str) -> RequestPlan | No
     """Get the plan for a bucket from botocore, and log the reason; `None` if our transport cannot reach the bucket. No
     request is sent. The first call in a process takes 0.3 s, later ones take 20 ms."""
     log.note(log.INFO, "botocore prepares the reads from %s: %s", bucket, reason)
-    client = new_client(options)
-    try:
+    with closing(new_client(options)) as client:
         route = learn_route(client, bucket)
         # Private, but the only access to the credentials of a client, which botocore renews before they expire.
         identity = BotocoreIdentity(lambda: client._request_signer._credentials, "botocore")
         return None if route is None else RequestPlan(route, identity, reason)
-    finally:
-        client.close()
 
 
 @cache

@@ -25,7 +25,8 @@ from monocontext.stores.http.connection import DEFAULT_PORTS, Endpoint
 from monocontext.stores.http.error_response import OTHER_REGION, REDIRECTS, ErrorResponse, describe_error, is_throttling
 from monocontext.stores.http.route import ForeignRedirect, Route, redirected
 from monocontext.stores.protocol import not_found_error, one_line
-from monocontext.stores.s3.settings import NoIdentity, NothingFound
+from monocontext.stores.s3.settings import ConfigurationError, NoCredentials
+from monocontext.stores.secrets_in_urls import without_secrets
 
 _REFUSED_CODES = {"AccessDenied", "ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"}
 _PERMANENT_STATUS = {402, 405, 411, 413, 414, 451, 501}
@@ -74,15 +75,15 @@ def translate(
     """
     if isinstance(error, MonocontextError):
         return None
-    reason = one_line(error)
+    reason = without_secrets(one_line(error))  # botocore quotes the endpoint, which may have a login
     if isinstance(error, _exception_types("ClientError")):
         response = getattr(error, "response", {})
         return _foreign_redirect(response, url, client) or _error_for_client_error(response, url, etag, writing)
     if isinstance(error, _exception_types(*_NO_CREDENTIALS)):
         return AccessDenied(f"no credentials for {url}: {_CREDENTIALS}")
-    if isinstance(error, NothingFound):
+    if isinstance(error, NoCredentials):
         return AccessDenied(f"no credentials for {url}: {_CREDENTIALS}; tried: {reason}")
-    if isinstance(error, (NoIdentity, *_exception_types(*_NO_LOGIN))):
+    if isinstance(error, (ConfigurationError, *_exception_types(*_NO_LOGIN))):
         return AccessDenied(f"no credentials for {url}: {reason}")
     if isinstance(error, _exception_types("ParamValidationError")):
         return InvalidUrl(f"{url}: {reason}")
@@ -170,6 +171,7 @@ class _FailedRequest:
 
 
 def _error_for(failure: _FailedRequest | ErrorResponse, url: str, etag: str | None, writing: bool) -> MonocontextError:
+    """The error for a response other than a success; `writing` and `etag` as in `translate`."""
     status, code, region = failure.status, failure.code, failure.region
     reason = describe_error(status, code, failure.message)
     if code == "NoSuchBucket":

@@ -259,10 +259,8 @@ class Download:
 def check_response(
     url: str, span: ByteSpan | None, status: int, content_range: str | None, body_bytes: int | None
 ) -> int | None:
-    """Raise `DamagedData` unless a response has the requested span; return the length of the whole object.
-
-    Without a span that is `body_bytes`, which is `None` if the response does not state its length.
-    """
+    """Raise `DamagedData` unless a response has the requested span; return the length of the whole object, which is
+    `body_bytes` without a span (`None` if the response does not state its length)."""
     expected = 206 if span else 200
     if status != expected:
         raise DamagedData(f"{url}: expected HTTP {expected}, found HTTP {status}")

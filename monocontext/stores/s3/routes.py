@@ -19,9 +19,10 @@ from base64 import b64encode
 from urllib.parse import unquote, urlsplit
 
 from monocontext.errors import InvalidUrl
+from monocontext.records import replace
 from monocontext.stores.http.connection import DEFAULT_PORTS, Endpoint, Proxy
 from monocontext.stores.http.route import Route
-from monocontext.stores.s3.settings import NeedsBotocore
+from monocontext.stores.s3.settings import NeedsBotocore, S3Options, Settings
 
 AWS_DOMAINS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 DEFAULT_REGION = "us-east-1"
@@ -43,6 +44,21 @@ _ENDPOINT = (
 )  # `http://host:9000/x` or `https://[::1]`, but not `http://user@host`, `host:9000` or `http://host/a//b`
 _HOST_NAME = r"(?=.*[a-z])[a-z0-9-]+(\.[a-z0-9-]+)*"  # `store.example`, but not `127.0.0.1`
 _SYSTEM_HAS_PROXIES = os.name == "nt" or sys.platform == "darwin"  # outside of the environment
+
+
+def native_route(settings: Settings, options: S3Options, bucket: str) -> Route:
+    """The route to a bucket, the same as that of botocore. Raises `NeedsBotocore` if our rules do not cover it."""
+    settings.check_for_s3()
+    if bucket.endswith(SPECIAL_SUFFIXES):
+        raise NeedsBotocore(f"{bucket} is an access point or a special bucket")
+    region = options.region or settings.region() or DEFAULT_REGION
+    endpoint_url = options.endpoint or settings.endpoint()
+    if endpoint_url is None:
+        route = route_to_aws(bucket, region, bucket_in_host=not options.path_style)
+    else:
+        route = route_to_server(bucket, endpoint_url, region, bucket_in_host=options.path_style is False)
+    route = replace(route, endpoint=route.endpoint._replace(proxy=find_proxy(str(route.endpoint))))
+    return replace(route, region="", signed=False) if options.anonymous else route
 
 
 def route_to_aws(bucket: str, region: str, *, bucket_in_host: bool) -> Route:

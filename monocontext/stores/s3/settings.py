@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from itertools import chain
 from shlex import split
 from typing import Any
 
@@ -28,11 +27,11 @@ class NeedsBotocore(Exception):
     """Only botocore implements this setting, so botocore must prepare requests. The message names the setting."""
 
 
-class NoIdentity(Exception):
+class ConfigurationError(Exception):
     """Credentials or a setting cannot be read. The message, one line, names the source and contains no secret."""
 
 
-class NothingFound(NoIdentity):
+class NoCredentials(ConfigurationError):
     """No source has credentials. The message names the sources that were tried."""
 
 
@@ -48,7 +47,7 @@ Section = dict[str, Any]
 
 
 class Settings:
-    """The settings of one profile. Raises `NoIdentity` for a missing profile, and for an invalid file or value."""
+    """The settings of one profile. Raises `ConfigurationError` for a missing profile, or an invalid file or value."""
 
     def __init__(
         self, environment: Mapping[str, str], profile: str | None, config_path: str, credentials_path: str
@@ -70,7 +69,7 @@ class Settings:
             profile = environment.get("AWS_DEFAULT_PROFILE", environment.get("AWS_PROFILE"))
         if profile is not None and profile not in profiles:
             unreadable = f"; unreadable: {', '.join(self.unreadable)}" if self.unreadable else ""
-            raise NoIdentity(f"no profile {profile!r} in the AWS files{unreadable}")
+            raise ConfigurationError(f"no profile {profile!r} in the AWS files{unreadable}")
         self.profile_name = profile or "default"
         # An empty name (`AWS_PROFILE=`) is a profile of its own for the configuration, and the default for credentials.
         self.profile: Section = profiles.get("default" if profile is None else profile, {})
@@ -83,13 +82,13 @@ class Settings:
         if not os.path.isfile(path):
             return {}
         try:
-            with open(path) as file:
+            with open(path, encoding="utf-8") as file:
                 text = file.read()
         except OSError as error:
             self.unreadable.append(f"{path} ({error.strerror})")
             return {}
         except UnicodeDecodeError:
-            raise NoIdentity(f"{path} cannot be parsed: it is not UTF-8 text") from None
+            raise ConfigurationError(f"{path} cannot be parsed: it is not UTF-8 text") from None
         return _parse(text, path)
 
     def variable_or_setting(self, variable: str, name: str) -> Any:
@@ -131,26 +130,27 @@ class Settings:
 
 
 def _check_line(text: object, name: str) -> None:
-    """Raise `NoIdentity` for a value with a control character, which cannot be sent in a header."""
+    """Raise `ConfigurationError` for a value with a control character, which cannot be sent in a header."""
     if isinstance(text, str) and any(ord(character) < 32 or 127 <= ord(character) < 160 for character in text):
-        raise NoIdentity(f"{name} contains a line break or another control character: remove it")
+        raise ConfigurationError(f"{name} contains a line break or another control character: remove it")
 
 
 def _parse(text: str, path: str) -> dict[str, Section]:
-    """The sections of a file by name. Raises `NoIdentity`."""
+    """The sections of a file by name. Raises `ConfigurationError`."""
     from configparser import Error, RawConfigParser  # 2 ms that variables in the environment need not pay
 
     parser = RawConfigParser()
     try:
         parser.read_string(text)
         sections = {name: dict(parser.items(name)) for name in parser.sections()}
-        for value in chain.from_iterable(section.values() for section in sections.values()):
-            if value.startswith("\n") and not all("=" in line for line in value.splitlines() if line.strip()):
-                raise ValueError("an indented block with a line that is not a setting")
     except (Error, ValueError) as error:
         # The line itself may contain a secret, so the message has only its number.
         line = getattr(error, "lineno", None) or next((number for number, _ in getattr(error, "errors", ())), None)
-        raise NoIdentity(f"{path} cannot be parsed{f': line {line}' if line else ''}") from None
+        raise ConfigurationError(f"{path} cannot be parsed{f': line {line}' if line else ''}") from None
+    for title, section in sections.items():
+        for name, value in section.items():
+            if value.startswith("\n") and not all("=" in line for line in value.splitlines() if line.strip()):
+                raise ConfigurationError(f"{path} cannot be parsed: a line below {name} in [{title}] is not a setting")
     return sections
 
 

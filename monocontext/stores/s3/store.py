@@ -128,12 +128,12 @@ class S3Store(StoreBase):
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         for attempt in range(1, _CONFLICT_ATTEMPTS):
             try:
-                return self._put(key, data, if_absent, if_match)
+                return self._put(key, data, if_absent=if_absent, if_match=if_match)
             except WriteConflict:
                 time.sleep(uniform(0, 0.02 * 2**attempt))
-        return self._put(key, data, if_absent, if_match)
+        return self._put(key, data, if_absent=if_absent, if_match=if_match)
 
-    def _put(self, key: str, data: bytes, if_absent: bool, if_match: str | None) -> str:
+    def _put(self, key: str, data: bytes, *, if_absent: bool, if_match: str | None) -> str:
         check_write(if_absent, if_match)
         url, target = self._url(key), self._target(key)
         condition = {"IfNoneMatch": "*"} if if_absent else {}
@@ -147,13 +147,13 @@ class S3Store(StoreBase):
                 # botocore sends `Expect: 100-continue` even for an empty body, and SeaweedFS answers that in a way that
                 # breaks the connection: the next request on it times out.
                 body = {"Body": data} if data else {}
-                answer = client.put_object(**target, **body, ContentType=CONTENT_TYPE, **condition)
+                response = client.put_object(**target, **body, ContentType=CONTENT_TYPE, **condition)
         except AlreadyExists:
             if if_match is not None:
                 # If there is no object, AWS answers 404 and SeaweedFS 412: `head` then raises `NotFound`.
                 self.head(key)
             raise
-        return bare_etag(answer.get("ETag"), url)
+        return bare_etag(response.get("ETag"), url)
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         """Yield objects page by page. A listing of another server than AWS is read whole first, to sort it (SeaweedFS
@@ -193,9 +193,9 @@ class S3Store(StoreBase):
     def head(self, key: str) -> ObjectInfo:
         url = self._url(key)
         with self._client(url) as client:
-            answer = client.head_object(**self._target(key))
-        etag, modified = bare_etag(answer.get("ETag"), url), modified_seconds(answer, url)
-        return ObjectInfo(key, int(answer["ContentLength"]), etag, modified, server_clock_seconds(answer))
+            response = client.head_object(**self._target(key))
+        etag, modified = bare_etag(response.get("ETag"), url), modified_seconds(response, url)
+        return ObjectInfo(key, int(response["ContentLength"]), etag, modified, server_clock_seconds(response))
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
         url = self._url(key)
@@ -242,18 +242,18 @@ def _put_in_parts(client: Any, target: dict[str, str], data: bytes, condition: d
 
     def send(number: int) -> dict[str, Any]:
         start = (number - 1) * part_bytes
-        answer = client.upload_part(**upload, PartNumber=number, Body=data[start : start + part_bytes])
-        return {"PartNumber": number, "ETag": answer["ETag"]}
+        response = client.upload_part(**upload, PartNumber=number, Body=data[start : start + part_bytes])
+        return {"PartNumber": number, "ETag": response["ETag"]}
 
     try:
         with ThreadPoolExecutor(_PARTS_AT_ONCE, thread_name_prefix="monocontext-put") as workers:
             parts = list(workers.map(send, range(1, -(-len(data) // part_bytes) + 1)))
-        answer = client.complete_multipart_upload(**upload, MultipartUpload={"Parts": parts}, **condition)
+        response = client.complete_multipart_upload(**upload, MultipartUpload={"Parts": parts}, **condition)
     except BaseException:
         with suppress(Exception):
             client.abort_multipart_upload(**upload)
         raise
-    return str(answer["ETag"])
+    return str(response["ETag"])
 
 
 def _check_page(page: Any, url: str) -> None:
@@ -280,6 +280,7 @@ class _ProcessState:
     client: Any = None
     pool: Pool | None = None
     transports: dict[str, Client | None] = field(default_factory=dict)
+    """Our transports by bucket; `None` for a bucket that only boto3 can read."""
 
 
 class S3Connection:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from monocontext.stores.http.connection import (
     MAX_HEAD_BYTES,
-    BadReply,
+    BadResponse,
     ChunkDecoder,
     ResponseHead,
     request_head,
@@ -64,13 +64,13 @@ def test_whether_a_connection_goes_on(lines: bytes, keeps_alive: bool) -> None:
     ],
 )
 def test_no_head(lines: bytes) -> None:
-    with pytest.raises(BadReply, match="expected"):
+    with pytest.raises(BadResponse, match="expected"):
         parse_head(lines + b"\r\n\r\n")
 
 
 @pytest.mark.parametrize("said", [b"-1", b"+3", b"3_0", b"", b"3\r\nContent-Length: 4", "\u0663".encode(), b"9" * 5000])
 def test_no_length(said: bytes) -> None:
-    with pytest.raises(BadReply, match="expected one Content-Length"):
+    with pytest.raises(BadResponse, match="expected one Content-Length"):
         parse_head(b"HTTP/1.1 200 OK\r\nContent-Length: " + said + b"\r\n\r\n")
 
 
@@ -83,7 +83,7 @@ def test_one_length_twice_and_none_at_all() -> None:
 
 
 def test_a_head_without_end() -> None:
-    with pytest.raises(BadReply, match="headers of at most"):
+    with pytest.raises(BadResponse, match="headers of at most"):
         split_head(b"a" * (MAX_HEAD_BYTES + 1))
 
 
@@ -127,9 +127,9 @@ def test_chunks_that_stop_early_have_not_ended(pieces: list[bytes], data: st.Dat
 
 @pytest.mark.parametrize("data", [b"x\r\n", b"-1\r\n", b"+1\r\n", b"1_0\r\n", b"\r\n", b"1\r\nabc\r\n", b"1" * 5000])
 def test_no_chunks(data: bytes) -> None:
-    with pytest.raises(BadReply, match="expected"):
+    with pytest.raises(BadResponse, match="expected"):
         ChunkDecoder().feed(data)
-    with pytest.raises(BadReply, match="expected"):
+    with pytest.raises(BadResponse, match="expected"):
         _feed_each(ChunkDecoder(), data)
 
 

@@ -60,7 +60,7 @@ REFUSED: dict[str, list[str]] = {
         *("https://store.example.com:9000/k", "https://store.example.com:notaport/k"),
         *("https://store.example.com:99999/k", "https://ѕtore.example.com/k"),
         *("https://evil.com%2fstore.example.com/k", "http://store.example.com/k", "ftp://store.example.com/k"),
-        *("file:///etc/passwd", "https://[::1/k"),
+        *("file:///etc/passwd", "https://[::1/k", f"ftp://me:{'PASSWORD' * 40}@host/k", "https://me:PASSWORD@[::1/k"),
     ],
     "http://10.0.0.1:9000": [
         *("http://1.10.0.0.1:9000/k", "http://10.0.0.1:9001/k", "http://10.0.0.2:9000/k", "https://10.0.0.1:9000/k"),
@@ -83,6 +83,7 @@ def test_out_of_the_domain(here: str, location: str) -> None:
         redirected(route_to(here), "/old", location)
     assert str(route_to(here).endpoint) in str(raised.value)
     assert "\n" not in str(raised.value)
+    assert "PASSWORD" not in str(raised.value)
 
 
 def test_a_bucket_in_front_of_the_host_is_not_its_domain() -> None:

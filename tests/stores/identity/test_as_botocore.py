@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import configparser
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from monocontext.stores.s3 import account
 from monocontext.stores.s3 import client as s3_client
 from monocontext.stores.s3.client import learn_route
 from monocontext.stores.s3.identity import BotocoreIdentity, RequestPlan
-from monocontext.stores.s3.settings import NoIdentity, S3Options
+from monocontext.stores.s3.settings import ConfigurationError, S3Options
 
 Write = Callable[[str, str], Path]
 KEYS = {"AWS_ACCESS_KEY_ID": "env-key", "AWS_SECRET_ACCESS_KEY": "env-secret"}
@@ -178,26 +180,17 @@ CASES = {
 def plain(found: RequestPlan) -> tuple[Any, ...]:
     route = found.route
     keys = found.identity.credentials if route.signed else None
-    return (
-        route.endpoint,
-        route.path,
-        route.region,
-        route.service,
-        route.signed,
-        keys and (keys.access_key, keys.secret_key, keys.token),
-    )
+    credentials = keys and (keys.access_key, keys.secret_key, keys.token)
+    return route.endpoint, route.path, route.region, route.service, route.signed, credentials
 
 
 def by_botocore(options: S3Options, bucket: str) -> tuple[Any, ...] | str:
     """What botocore resolves, or its error."""
     try:
-        client = s3_client.new_client(options)
-        try:
+        with closing(s3_client.new_client(options)) as client:
             route = learn_route(client, bucket)
             assert route is not None
             return plain(RequestPlan(route, BotocoreIdentity(lambda: client._request_signer._credentials, ""), ""))
-        finally:
-            client.close()
     except Exception as error:
         return f"{type(error).__name__}: {error}"
 
@@ -208,8 +201,8 @@ def by_us(options: S3Options, bucket: str) -> tuple[tuple[Any, ...] | str, str]:
         try:
             found = account.account_of(options.profile).plan(options, bucket)
             return "asked" if found is None else plain(found), learn.call_args.args[2] if learn.called else ""
-        except NoIdentity as error:
-            return f"NoIdentity: {error}", ""
+        except ConfigurationError as error:
+            return f"ConfigurationError: {error}", ""
 
 
 @pytest.fixture
@@ -251,6 +244,20 @@ def test_the_same_as_botocore(name: str, write: Write, monkeypatch: pytest.Monke
         assert isinstance(found, str)
     elif not case.asks:
         assert found == expected
+
+
+def test_files_are_read_as_utf_8(write: Write) -> None:
+    """A read in the encoding of the locale is an error here."""
+    write("config", "[profile a]\nregion = eu-west-1\n")
+    options = ["-X", "warn_default_encoding", "-W", "error::EncodingWarning"]
+    code = "from monocontext.stores.s3.account import account_of; print(account_of('a').settings.region())"
+    assert subprocess.check_output([sys.executable, *options, "-c", code], text=True) == "eu-west-1\n"
+
+
+def test_a_line_that_is_no_setting_is_named(write: Write) -> None:
+    path = write("config", "[default]\ns3 =\n  nonsense\n")
+    expected = f"ConfigurationError: {path} cannot be parsed: a line below s3 in [default] is not a setting"
+    assert by_us(S3Options(), "bucket")[0] == expected
 
 
 def test_resolved_in_less_than_a_millisecond(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
