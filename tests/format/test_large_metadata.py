@@ -96,7 +96,7 @@ def test_an_entry_of_a_memory(folder: LocalStore) -> None:
     path = Path(folder.url.removeprefix("file://")) / info.key
     os.truncate(path, HUGE_BYTES)
     counted = CountingStore(folder)
-    with pytest.warns(UserWarning, match="90,000,000 bytes, at most 1,081,344 in an object of 1,073,741,824"):
+    with pytest.warns(UserWarning, match="90,000,000 bytes, and an object of 1,073,741,824 bytes at most 1,081,344"):
         assert Memory(counted).list() == []
     assert counted.bytes_read == 2048
 
