@@ -207,19 +207,26 @@ def test_a_loop_that_has_ended_is_not_waited_for() -> None:
 
 @pytest.mark.usefixtures("server")
 def test_a_text_whose_opening_was_cancelled_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    closed: list[Monocontext] = []
+    closed, begun = list[Monocontext](), list[int]()
     monkeypatch.setattr(Monocontext, "close", lambda text: closed.append(text))
 
+    def delay() -> float:
+        begun.append(1)
+        return 0.3
+
     async def work() -> None:
-        counting, store = slow(0.3)
-        for patience in (0.1, 0.29, 0.3, 0.31):
+        store = SlowStore(open_store("memory://aio-text/ctx"), delay)
+        for number, patience in enumerate((0.1, 0.29, 0.3, 0.31)):
             task = asyncio.create_task(AsyncMonocontext.open(store).__aenter__())
+            while len(begun) == number:  # the request has not begun
+                await asyncio.sleep(0.01)
             await asyncio.wait([task], timeout=patience)
             if not task.cancel():
                 closed.append((await task)._text)
             await asyncio.wait([task])
-        await asyncio.sleep(0.4)
-        assert len(closed) == counting.gets == 4
+        while len(closed) < 4:
+            await asyncio.sleep(0.01)
+        assert len(closed) == len(begun) == 4
 
     run(work)
 

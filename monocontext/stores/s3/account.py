@@ -6,18 +6,21 @@ of a variable or of a file makes a new account; open stores keep theirs.
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import os
 import threading
+import time
 from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from monocontext.errors import InvalidUrl
-from monocontext.records import replace
+from monocontext.records import dataclass, replace
 from monocontext.stores.http.route import Credentials, Route
 from monocontext.stores.s3.client import learn_plan
-from monocontext.stores.s3.identity import ANONYMOUS, Identity, RequestPlan, Signer, find_identity
+from monocontext.stores.s3.identity import ANONYMOUS, Identity, RequestPlan, find_identity
 from monocontext.stores.s3.routes import native_route
 from monocontext.stores.s3.settings import NeedsBotocore, S3Options, Settings
 from monocontext.stores.secrets_in_urls import without_secrets
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
 
+_EMPTY_SHA256 = hashlib.sha256(b"").hexdigest()
 _MOST_ACCOUNTS = 64  # the most accounts that a process remembers
 _OTHER_VARIABLES = ("BOTO_CONFIG", "HOME", "REQUESTS_CA_BUNDLE", "REQUEST_METHOD", "USERPROFILE")
 """Variables without the prefix `AWS_` that botocore reads."""
@@ -154,3 +158,57 @@ class S3Origin:
                 self._account = account_of(self._options.profile, refused=self._account)
                 if plan := self._account.plan(self._options, self._bucket):
                     self.plan, self.route = plan, plan.route
+
+
+@dataclass(slots=True, eq=False)
+class Signer:
+    """Signs requests without a body by AWS Signature Version 4, with one pair of keys, in one region.
+
+    Safe for use by many threads. The signing key of a day is derived once: 8 us a signature instead of botocore's 130.
+    """
+
+    credentials: Credentials
+    region: str
+    service: str = "s3"
+    _key_of_day: tuple[str, bytes] = ("", b"")
+    """The day of the last signature, and the signing key of that day."""
+
+    def headers(self, method: str, host: str, target: str, headers: Mapping[str, str], now: float) -> dict[str, str]:
+        """All headers of a signed request: `headers`, `host` and those of the signature, which covers the others.
+
+        `target` is the path and the query, percent-encoded as they are sent. `now` is in seconds since 1970.
+        """
+        path, _, query = target.partition("?")
+        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
+        result = {name.lower(): value for name, value in headers.items()}
+        result |= {"host": host, "x-amz-content-sha256": _EMPTY_SHA256, "x-amz-date": stamp}
+        if self.credentials.token is not None:
+            result["x-amz-security-token"] = self.credentials.token
+        # The names are those of AWS's description of Signature Version 4.
+        names = sorted(result)
+        canonical_headers = "".join([f"{name}:{' '.join(result[name].split())}\n" for name in names])
+        signed_headers = ";".join(names)
+        pairs = sorted(pair.partition("=")[::2] for pair in query.split("&")) if query else ()
+        canonical_query = "&".join(f"{name}={value}" for name, value in pairs)
+        canonical_request = (
+            f"{method}\n{path}\n{canonical_query}\n{canonical_headers}\n{signed_headers}\n{_EMPTY_SHA256}"
+        )
+        scope = f"{stamp[:8]}/{self.region}/{self.service}/aws4_request"
+        request_hash = hashlib.sha256(canonical_request.encode()).hexdigest()
+        string_to_sign = f"AWS4-HMAC-SHA256\n{stamp}\n{scope}\n{request_hash}"
+        signature = hmac.digest(self._signing_key(stamp[:8]), string_to_sign.encode(), "sha256").hex()
+        result["authorization"] = (
+            f"AWS4-HMAC-SHA256 Credential={self.credentials.access_key}/{scope}, "
+            f"SignedHeaders={signed_headers}, Signature={signature}"
+        )
+        return result
+
+    def _signing_key(self, day: str) -> bytes:
+        """The key of a day, such as `20260131`."""
+        key_day, key = self._key_of_day
+        if key_day != day:
+            key = f"AWS4{self.credentials.secret_key}".encode()
+            for part in (day, self.region, self.service, "aws4_request"):
+                key = hmac.digest(key, part.encode(), "sha256")
+            self._key_of_day = day, key  # one assignment, so other threads see either the old pair or the new one
+        return key

@@ -149,9 +149,8 @@ def test_an_interrupted_run_says_how_to_go_on_and_goes_on(endpoint: Any, notes: 
 def test_what_a_user_can_mend_is_one_line(args: list[str], told: str, notes: Path) -> None:
     places = {"NOTES": str(notes)} | {name: str(notes.with_name(name)) for name in ("BINARY", "THEIRS")}
     Path(places["BINARY"]).write_bytes(b"abc\xff")
-    Path(places["THEIRS"]).write_text(
-        '{"type": "metadata", "root_model": "m", "query": "q", "context": {}}\n'
-    )  # another program's
+    theirs = '{"type": "metadata", "root_model": "m", "query": "q", "context": {}}\n'  # another program's
+    Path(places["THEIRS"]).write_text(theirs)
     result = cli.invoke(app, [places.get(arg, arg) for arg in args])
     assert result.exit_code == 2, result.output
     lines = [line for line in result.output.splitlines() if line != RIGHTS]

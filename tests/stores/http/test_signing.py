@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monocontext.stores.http.route import Credentials
-from monocontext.stores.s3.identity import Signer
+from monocontext.stores.s3.account import Signer
 
 AWKWARD = st.text(st.sampled_from("aZ09-_.~ +%&=?#;,:@!$'()*[]\"\\^`{|}<>äß€語😀\t"), min_size=1, max_size=20)
 KEYS = st.lists(AWKWARD | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/"), min_size=1)).map(
