@@ -122,7 +122,7 @@ def assemble(
 def _documents(
     handle: _PieceHandle, documents: Iterable[tuple[DocumentStart, list[FrameRecord]]]
 ) -> DocumentsRef | None:
-    """Write the table of documents to the store in memory; None if there are no documents."""
+    """Write the table of documents to the store in memory. Returns None if there are no documents."""
     rows = DocumentRows(handle.store)
     for start, frames in documents:
         rows.begin(start.name, start.metadata)

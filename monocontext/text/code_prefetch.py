@@ -18,20 +18,20 @@ from monocontext.text.regex.plan import plan
 
 
 class CodePrefetcher:
-    """Plans prefetches from the code that a model writes about one text, characters [start, stop) of a reader."""
+    """Plans prefetches from the code that a model writes about one text: characters [start, stop) of `reader`."""
 
     def __init__(self, reader: Reader, start: int, stop: int, limit: int):
         self._reader = reader
         self._start, self._stop = start, stop
         self._limit = limit
-        """The `materialize_limit`. Of a text up to this size `lower()` makes a `str`, and so reads all."""
+        """The `materialize_limit`. `lower()` of a text up to this size makes a `str`, and so reads all of it."""
         self._hints = CodeHints(stop - start)
         self.reply_begins = True
         """Whether the next hint begins a reply. Where the host does not call `thinking()`, a read ends a reply."""
         self._used_bytes = 0
 
     def hint(self, delta: str) -> None:
-        """Plan the reads of the next piece of a reply."""
+        """Plan the reads of the code in the next piece of a reply."""
         with LOCK:
             has_read = self._used_bytes != self._reader.stats.bytes_used
             self._used_bytes = self._reader.stats.bytes_used
@@ -60,7 +60,7 @@ class CodePrefetcher:
         return Plan(self._search_route(hint, base + hint.start, base + hint.stop), Priority.COMPUTED_HINT)
 
     def _search_route(self, hint: Search, start: int, stop: int) -> Route:
-        """The frames that a search reads; none for an invalid pattern. It is parsed with the first frame."""
+        """The frames that a search reads; none for an invalid pattern. It is parsed when a frame is first asked for."""
         query: Query | None = Literal(hint.needle)
         within_line = False
         if hint.flags is not None:
@@ -97,15 +97,15 @@ class Thinking:
 
 
 def prefetch(reader: object, start: int, characters: int, ranges: Iterable[tuple[int, int]]) -> None:
-    """Fetch ranges of a text in this order. The text is the `characters` from `start` on of a reader. Raises
-    `ValueError` for anything but pairs with 0 <= start <= stop."""
+    """Fetch ranges of a text, in this order. The text is characters [start, start + characters) of `reader`. Raises
+    `ValueError` for anything but pairs (start, stop) with 0 <= start <= stop."""
     pairs: list[tuple[int, int]] = []
     for item in ranges:
         match item:
             case (int(first), int(stop)) if 0 <= first <= stop:
                 pairs.append((start + min(first, characters), start + min(stop, characters)))
             case _:
-                raise ValueError(f"prefetch takes pairs of characters 0 <= start <= stop, not {item!r}")
+                raise ValueError(f"prefetch takes pairs (start, stop) with 0 <= start <= stop, not {item!r}")
     if isinstance(reader, Reader):
         route = chain.from_iterable(reader.ahead.between(*pair) for pair in pairs)
         with LOCK:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Iterator
+from operator import index
 
 from monocontext.errors import ContextTooLarge
 from monocontext.text.str_methods import StrLike
@@ -36,7 +37,7 @@ class ContextFile(io.TextIOBase):
     def read(self, size: int | None = -1, /) -> str:
         """The next `size` characters. A negative size or None gives the rest."""
         remaining = len(self._text) - self.tell()
-        return self._take(remaining if size is None or size < 0 else min(size.__index__(), remaining))
+        return self._take(remaining if size is None or size < 0 else min(index(size), remaining))
 
     def __next__(self) -> str:  # type: ignore[override]
         """The next line. Most lines of a loop come straight from the buffer, without the checks of `readline`."""
@@ -48,7 +49,7 @@ class ContextFile(io.TextIOBase):
 
     def readline(self, size: int | None = -1, /) -> str:  # type: ignore[override]
         """The next line with its end, at most `size` characters of it; empty at the end of the text."""
-        most = sys.maxsize if size is None or size < 0 else size.__index__()
+        most = sys.maxsize if size is None or size < 0 else index(size)
         remaining = len(self._text) - self.tell()
         searched = self._offset
         while (newline := self._buffer.find("\n", searched)) < 0:
@@ -66,7 +67,7 @@ class ContextFile(io.TextIOBase):
         return list(super().readlines(-1 if hint is None else hint))
 
     def seek(self, cookie: int, whence: int = 0, /) -> int:
-        """Move to a character, or with `cookie` 0 to the end (`whence` 2) or nowhere (1). Raises as `io.StringIO`."""
+        """Move to character `cookie`, or to the end if it is 0 and `whence` 2. Raises the errors of `io.StringIO`."""
         self._check_open()
         if whence not in (0, 1, 2):
             raise ValueError(f"Invalid whence ({whence}, should be 0, 1 or 2)")
@@ -74,7 +75,7 @@ class ContextFile(io.TextIOBase):
             raise ValueError(f"Negative seek position {cookie}")
         if cookie and whence:
             raise OSError("Can't do nonzero cur-relative seeks")
-        position = cookie if whence == 0 else len(self._text) if whence == 2 else self.tell()
+        position = index(cookie) if whence == 0 else len(self._text) if whence == 2 else self.tell()
         if self._start <= position <= self._start + len(self._buffer):
             self._offset = position - self._start
         else:
@@ -111,7 +112,7 @@ class ContextFile(io.TextIOBase):
         return text
 
     def _fill(self, size: int) -> None:
-        """Fill the buffer until `size` of its characters are unread, and drop those that were read."""
+        """Fill the buffer until it has `size` unread characters, and drop those that were read."""
         parts = [self._buffer[self._offset :]]
         have = len(parts[0])
         if have >= size:

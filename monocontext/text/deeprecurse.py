@@ -50,11 +50,8 @@ def open_deeprecurse(
     options: OriginalOptions,
 ) -> Any:
     """Open a context with the arguments of DeepRecurse's constructor: lines of its format, or a `Monocontext`."""
-    store_options: dict[str, Any] = {}
-    if region is not None:
-        store_options["region"] = region
-    if client is not None:
-        store_options["client"] = client
+    named = {"region": region, "client": client}
+    store_options: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
     if manifest_name == ROOT_KEY:
         url = f"s3://{bucket}/{prefix.rstrip('/')}".rstrip("/")
         try:
@@ -124,12 +121,15 @@ class _Loading(Arrival):
         self.pid = os.getpid()
         self.lines: list[str] = []
         self.size_bytes = 0
-        """An estimate of the memory of the lines."""
+        """The estimated memory that the lines take."""
         self.error: BaseException | None = None
 
 
 class DeepRecurseContext:
     """The lines of the segments in a manifest, fetched by parallel GETs and cached up to `cache_bytes`."""
+
+    limit = 64 << 20
+    """The most characters of a slice with a step; plain slices have no limit, as in the original."""
 
     def __init__(
         self,
@@ -154,9 +154,6 @@ class DeepRecurseContext:
         self._closed = False
         self.stats = Stats()
         self.lines = segments[-1].start_line + segments[-1].line_count if segments else 0
-
-    limit = 64 << 20
-    """The most characters of a slice with a step; plain slices have no limit, as in the original."""
 
     @property
     def owner(self) -> DeepRecurseContext:
@@ -208,7 +205,7 @@ class DeepRecurseContext:
             return loading
 
     def _wait_for_lines(self, number: int, loading: _Loading) -> list[str]:
-        """Wait for the lines of a segment. Raises the error with which loading it failed."""
+        """Wait for the lines of a segment. Raises the error that its loading raised."""
         while not loading.wait(LOOK_SECONDS):
             if loading.pid != os.getpid():  # a thread of the parent loads it
                 loading = self._start_loading(number)

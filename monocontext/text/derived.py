@@ -116,7 +116,7 @@ class Derived(ABC):
         return segment.output_start + len(self._map(self.base.read(segment.start, character), segment.start))
 
     def _to_base(self, character: int) -> int:
-        """The character of the base behind one of the output; in a segment that is not plain, a guess within it."""
+        """Where a character of the output comes from in the base: in a segment that is not plain, only about where."""
         segment = self._segment(bisect_right(self._output_starts, character) - 1)
         return min(segment.start + character - segment.output_start, max(segment.stop - 1, segment.start))
 
@@ -155,7 +155,7 @@ class CaseChanged(Derived):
 
     def _deciding_character(self, begin: int, end: int) -> str:
         """The first character from `begin` towards `end` that is not case-ignorable; empty if there is none."""
-        length, step = 1, 1 if begin < end else -1
+        length, step = 1, 1 if begin < end else -1  # most often the first character decides
         while begin != end:
             border = begin + step * min(length, abs(end - begin))
             text = self.base.read(min(begin, border), max(begin, border))[::step]

@@ -52,9 +52,12 @@ class LazyList(LazyItems, Sequence[str]):
     to the limit of the text, above it a `LazyListSlice`.
     """
 
-    def __init__(self, span: Span, find_blocks: Callable[[int], Blocks], limit: int, recipe: tuple[Any, ...]):
-        """`find_blocks(begin)` yields the blocks (`splitting.Blocks`) from a character on, at which a block begins.
-        `recipe`: the text, the method and the arguments that make this list; pickles hold it."""
+    def __init__(
+        self, span: Span, find_blocks: Callable[[int], Blocks], limit: int, recipe: tuple[Any, ...], start: int = 0
+    ):
+        """`find_blocks(begin)` yields the blocks (`splitting.Blocks`) from character `begin` on, where a block begins.
+        `recipe`: the text, the method and the arguments that make this list; pickles hold it. `start`: where in the
+        span the first block begins."""
         self._span = span
         self._find_blocks = find_blocks
         self._limit = limit
@@ -67,7 +70,7 @@ class LazyList(LazyItems, Sequence[str]):
         self._next_blocks: Iterator[Block] | None = None
         """The blocks after the kept one, if a loop over the items reads on there."""
         self._lock = threading.RLock()
-        self._checkpoint_items, self._checkpoint_characters = array("Q", [0]), array("Q", [0])
+        self._checkpoint_items, self._checkpoint_characters = array("Q", [0]), array("Q", [start])
         """Checkpoints, in order: the numbers of items, and the characters at which they begin."""
 
     # -- blocks ----------------------------------------------------------------------------------------------------
@@ -275,7 +278,7 @@ class LazyListOfLines(LazyListOfParts):
         return item, self._span.line_start(item)
 
     def _item(self, item: int) -> str:
-        """As `LazyList._item`. Only a loop over neighbours reads blocks; any other line is read alone."""
+        """Like `LazyList._item`, but only a loop over adjacent lines reads blocks; any other line is read alone."""
         if item >= len(self):
             raise IndexError("list index out of range")
         if abs(item - self._last_item) != 1:

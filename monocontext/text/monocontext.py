@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, SupportsIndex, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, Unpack, cast, overload
 
 from monocontext.engine.fetch.workers import Workers
 from monocontext.engine.open import ContextHandle, OriginalOptions, check_place
@@ -30,8 +30,6 @@ from monocontext.text.splitting import cut_pieces
 from monocontext.text.str_methods import iterate
 
 if TYPE_CHECKING:
-    from typing import Literal
-
     from monocontext.engine.open import OpenOptions
     from monocontext.engine.remote.reader import ServedReader
     from monocontext.engine.remote.server import ReaderServer
@@ -156,8 +154,8 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         - `unit="lines"`: the same text addressed by line, `context.lines`; also opens a DeepRecurse manifest
         - `shape="list"`, `"dict"`: the documents of the context as a lazy `list` of texts, or a lazy `dict` of names to
           texts, which behave as the real ones: `documents.shapes`
-        - `cache_bytes`: memory for decoded text and index pages. Requests in flight take up to three eighths of that on
-          top, and at least 24 MiB
+        - `cache_bytes`: memory for decoded text and index pages. Requests in flight take up to three eighths more, and
+          at least 24 MiB
         - `materialize_limit`: the most characters of a result that becomes one real `str`
         - `allow`: places outside the context (buckets, folders) from which its virtual segments may be read
         - `generation`: open this version instead of the newest
@@ -177,7 +175,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         """
         if url is None or url in ("r", "rt"):  # "r": code that was given this class calls `open(mode)`, as on a Path
             raise TypeError(
-                "Monocontext.open takes a URL, a path or a store; to read an open text as a file, call context.file()"
+                f"Monocontext.open takes a URL, a path or a store, not {url!r}; for a file, call context.file()"
             )
         address = url if isinstance(url, str | os.PathLike) else None
         if address is None:
@@ -367,7 +365,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
 
         source = self._source
         if not isinstance(source, StoredSource) or not self.span.is_whole:
-            raise ValueError("only a whole context has documents, not a part of one or a text derived from one")
+            raise ValueError(f"{self!r} is a part of a context or derived from one: only a whole context has documents")
         return Documents(source, lambda span: self._over_span(span, self._limit, self._opened))
 
     def __dir__(self) -> list[str]:
@@ -425,7 +423,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
     # -- reading ahead ---------------------------------------------------------------------------------------------
 
     def thinking(self) -> Thinking:
-        """A context manager to enter while you wait for a model: time to read ahead (waits for no GET).
+        """A context manager to enter while you wait for a model: the time is used to read ahead (waits for no GET).
 
         It nests, and several threads may enter it. It fetches text around the hits of searches, at most a quarter of
         the cache. Requests that have not started when the last thread leaves are dropped. A `hint` that follows begins
@@ -448,7 +446,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
             code.hint(delta)
 
     def prefetch(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Fetch characters [start, stop) of each pair, in this order, before code reads them (returns at once).
+        """Fetch characters [start, stop) for each pair, in this order, before code reads them (returns at once).
 
         Ranges beyond half of the cache (beyond all of it if the text fits in) are fetched as the others are used.
         Ranges after the end of the text are skipped. `ValueError` for anything but a pair of 0 <= start <= stop.
@@ -475,8 +473,8 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
     def handed_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
         """A mark, and the pieces [start, stop) that code received since an earlier mark (no GET).
 
-        Counted are slices, `lines[i]`, and the text of hits, matches and passages; not the text that a search only
-        scanned, or that a loop over lines or chunks received. The first call starts the log, as in `reads_since`.
+        Slices, `lines[i]`, and the text of hits, matches and passages count; text that a search only scanned, or that a
+        loop over lines or chunks received, does not. The first call starts the log, as in `reads_since`.
         """
         reader = self._reader
         if reader is None:

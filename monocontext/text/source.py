@@ -1,4 +1,4 @@
-"""The sources of the characters of texts: `TextSource`, a `Span` of one, and `StoredSource`, of text in a store.
+"""Where a text gets its characters from: a `TextSource`, a `Span` of a source, and `StoredSource`, text in a store.
 
 `derived` has sources that compute their characters from those of a span.
 """
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from monocontext.engine.remote.reader import ServedReader
 
 
-ONE_FRAME = 1 << 20  # the most characters of a read that may be in one frame, which is then kept for the next read
+SHORT_READ_CHARACTERS = 1 << 20  # a read up to this size may lie in one frame, which is kept for the next read
 
-NO_FRAME = sys.maxsize, ""  # stands for no frame: every character is before it
+NO_FRAME = sys.maxsize, ""  # stands for no frame: it begins after every character
 NEAR_CHARACTERS = 1 << 14
 """A read that begins at most so far from the one before may belong to a loop over items or short slices."""
 
@@ -65,7 +65,7 @@ class TextSource(Protocol):
         ...
 
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
-        """Where matches of the query that begin in [start, stop) may be; None means anywhere."""
+        """The frames that may hold matches of `query` that begin in [start, stop); None if matches may be anywhere."""
         ...
 
     def line_start(self, line: int) -> int:
@@ -79,7 +79,7 @@ class TextSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Characters [start, stop) of a source, under a text or a lazy list. Offsets in methods count from `start`."""
+    """Characters [start, stop) of a source, such as those of a view. Offsets in methods count from `start`."""
 
     source: TextSource
     start: int
@@ -116,7 +116,7 @@ class Span:
         only: Candidates | None = None,
         is_search: bool = False,
     ) -> Iterator[Window]:
-        """Windows of [start, stop), in the source's offsets. `is_search`: the caller searches them."""
+        """Windows of [start, stop), whose offsets are the source's. `is_search`: the caller searches the windows."""
         end = self.stop if stop is None else self.start + stop
         if is_search and isinstance(self.source, StoredSource):
             return self.source.windows(self.start + start, end, reverse=reverse, eager=eager, only=only, is_search=True)
@@ -125,7 +125,7 @@ class Span:
     def candidates(
         self, query: Query | None, start: int = 0, stop: int | None = None, within_line: bool = False
     ) -> Candidates | None:
-        """Where matches that begin in [start, stop) may be, in the source's offsets; None means anywhere."""
+        """As `TextSource.candidates`: `start` and `stop` count from the start of the span, the result does not."""
         end = self.stop if stop is None else self.start + stop
         return self.source.candidates(query, self.start + start, end, within_line)
 
@@ -177,6 +177,8 @@ class Span:
         eager: bool = False,
         ends_at_first: bool = False,
     ) -> tuple[Iterator[Window], Candidates | None]:
+        """The windows in which to look for a needle, and the candidates in them; None if they have the whole text.
+        Windows between candidates hold the ends of occurrences that begin in a candidate."""
         only = self.candidates(Literal(needle), start, stop)
         if only is not None:
             only.ends_at_first = ends_at_first
@@ -262,7 +264,7 @@ class StoredSource:
         return self.reader.final_newline
 
     def read(self, start: int, stop: int) -> str:
-        text = self.reader.text_within(start, stop) if start < stop <= start + ONE_FRAME else None
+        text = self.reader.text_within(start, stop) if start < stop <= start + SHORT_READ_CHARACTERS else None
         if text is None:
             return self.reader.read(start, stop)
         first, is_near = text.frame.start, abs(start - self.last_read) <= NEAR_CHARACTERS
@@ -274,7 +276,7 @@ class StoredSource:
 
     def find_cached(self, needle: str, start: int, stop: int) -> int:
         """The first occurrence in [start, stop) if the frame of `start` is in memory and has one, else -1. So a loop of
-        `find(x, last + 1)` takes microseconds a hit; opening a stream takes a hundred."""
+        `find(x, last + 1)` takes microseconds per hit, where opening a stream takes a hundred."""
         text = self.reader.peek(start) if start < stop else None
         if text is None:
             return -1

@@ -11,7 +11,7 @@ MAX_WAIT_CHARACTERS = 8 << 20
 r"""After so many characters without `\n`, `split_lines` also cuts at other line ends, which takes thrice as long."""
 
 Blocks = Iterator[tuple[list[str], int]]
-"""For each block its items, and the number of characters of the text up to its end, where the next item begins."""
+"""For each block, its items and the number of characters that were split up to its end, where the next item begins."""
 
 
 def split_text(texts: Iterable[str], separator: str) -> Blocks:

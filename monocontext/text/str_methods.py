@@ -29,7 +29,7 @@ def _on_str(name: str) -> Any:
     """Make a method that calls the method `name` of `str` on the real text."""
 
     def method(self: StrLike, *arguments: Any, **options: Any) -> Any:
-        return getattr(self._whole(f"context.{name}(...)"), name)(*map(_real_argument, arguments), **options)
+        return getattr(self._whole(f"context.{name}(...)"), name)(*map(materialize, arguments), **options)
 
     method.__name__ = name
     method.__doc__ = f"As `str.{name}`, on the real text; `ContextTooLarge` above the limit."
@@ -160,7 +160,7 @@ class StrLike(LazyText):
         return span.find(sub, low, high)
 
     def _bounds(self, start: Bound, end: Bound, size: int) -> tuple[int, int] | None:
-        """The range that `start` and `end` select; None if a needle of `size` characters does not fit into it."""
+        """The range that `start` and `end` select; None if `size` characters do not fit into it."""
         length = len(self)
         low, high, _ = slice(start, end).indices(length)
         beyond = start is not None and operator.index(start) > length
@@ -227,33 +227,33 @@ class StrLike(LazyText):
     # -- ends ------------------------------------------------------------------------------------------------------
 
     def strip(self, chars: str | None = None, /) -> str | Self:
-        """The text without characters at both ends; reads the ends."""
+        """The text without `chars`, by default whitespace, at both ends; reads the ends."""
         return self._strip("strip", chars, True, True)
 
     def lstrip(self, chars: str | None = None, /) -> str | Self:
-        """The text without characters at its beginning; reads the beginning."""
+        """The text without `chars`, by default whitespace, at its beginning; reads the beginning."""
         return self._strip("lstrip", chars, True, False)
 
     def rstrip(self, chars: str | None = None, /) -> str | Self:
-        """The text without characters at its end; reads the end."""
+        """The text without `chars`, by default whitespace, at its end; reads the end."""
         return self._strip("rstrip", chars, False, True)
 
     def _strip(self, name: str, chars: object, left: bool, right: bool) -> str | Self:
         value = None if chars is None else _argument(name, chars)
         start, stop = 0, len(self)
         if left:
-            start += _stripped(self.span.texts(), lambda text: text.lstrip(value))
+            start += _count_stripped(self.span.texts(), lambda text: text.lstrip(value))
         if right:
-            stop -= _stripped(self.span.texts(start, stop, reverse=True), lambda text: text.rstrip(value))
+            stop -= _count_stripped(self.span.texts(start, stop, reverse=True), lambda text: text.rstrip(value))
         return self._str_or_view(start, stop)
 
     def removeprefix(self, prefix: str, /) -> str | Self:
-        """The text without a prefix; reads as many characters as the prefix has."""
+        """The text without `prefix`, if it begins with it; reads as many characters as the prefix has."""
         prefix = _argument("removeprefix", prefix)
         return self._str_or_view(len(prefix) if self.startswith(prefix) else 0, len(self))
 
     def removesuffix(self, suffix: str, /) -> str | Self:
-        """The text without a suffix; reads as many characters as the suffix has."""
+        """The text without `suffix`, if it ends with it; reads as many characters as the suffix has."""
         suffix = _argument("removesuffix", suffix)
         return self._str_or_view(0, len(self) - len(suffix) if self.endswith(suffix) else len(self))
 
@@ -278,8 +278,8 @@ class StrLike(LazyText):
     @overload
     def split(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> Sequence[str | Self]: ...
     def split(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> Sequence[str | Self]:
-        r"""The parts between separators, as a list. Above the limit it is lazy and streams; with a separator and
-        `maxsplit` it is always real.
+        r"""The parts between separators, as a list. Above the limit the list is lazy and streams; with a separator and
+        `maxsplit` it is real, and its parts may be views.
 
         Items of `split("\n")` cost at most 2 GETs, and 2 for index pages; others a read of the text before them, once.
         """
@@ -378,17 +378,17 @@ class StrLike(LazyText):
 
 
 def _argument(method: str, value: object, *arguments: object) -> str:
-    """An argument of the method `method`, as a real `str`; a lazy text is read, up to its limit. For a value of another
-    type, the method of `str` raises its error: it is called with the value, or with `arguments` if it needs several."""
+    """An argument of a `str` method as a real `str`; a lazy text is read, up to its limit. Any other value raises the
+    error of `str`: the method is called with the value, or with `arguments` if it takes several."""
     if isinstance(value, StrLike):
-        return value._whole("an argument of a string method", "give a slice of it")
+        return value._whole("passing a lazy text as an argument", "pass a slice of it")
     if not isinstance(value, str):
         getattr("", method)(*(arguments or [value]))
     return cast(str, value)
 
 
-def _real_argument(value: Any) -> Any:
-    """A lazy text as a real `str`; any other value unchanged."""
+def materialize(value: Any) -> Any:
+    """A lazy text as a real `str`; any other value unchanged. Raises `ContextTooLarge` for a text above its limit."""
     return _argument("", value) if isinstance(value, StrLike) else value
 
 
@@ -399,7 +399,7 @@ def _separator(method: str, sep: object) -> str:
     return value
 
 
-def _stripped(texts: Iterable[str], strip: Callable[[str], str]) -> int:
+def _count_stripped(texts: Iterable[str], strip: Callable[[str], str]) -> int:
     """How many characters `strip` removes at one end of a text. `texts` are its pieces, from that end on."""
     total = 0
     for text in texts:

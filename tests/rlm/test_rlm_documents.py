@@ -107,7 +107,7 @@ def test_a_served_text_tells_its_names(store: MemoryStore) -> None:
     with Monocontext.open(store) as context:
         server = context.serve()
         assert dict(served_text(ServedReader(server.answer)).documents).keys() == GIVEN.keys()
-        with pytest.raises(ValueError, match="a part of one"):
+        with pytest.raises(ValueError, match="is a part of a context"):
             served_text(ServedReader(context.view(0, 100).serve().answer)).documents  # noqa: B018
         for bad in ({"page": -1}, {"page": 10}, {"page": "0"}, {"page": None}, {"name": 5}):
             with pytest.raises(BadRequest):

@@ -24,7 +24,7 @@ class Documents(Mapping[str, Text]):
     threads.
 
     Of several documents with one name, the last one counts, at the position of the first, as in a `dict` of the pairs.
-    GETs with nothing cached: at most 2 to find a name among those of one upload; 1 for 4,096 documents in an iteration.
+    GETs with nothing cached: at most 2 to find a name if one upload wrote all documents; 1 for 4,096 in an iteration.
     """
 
     def __init__(self, source: StoredSource, view_of: Callable[[Span], Any]):
@@ -59,7 +59,7 @@ class Documents(Mapping[str, Text]):
         return self._numbers
 
     def __len__(self) -> int:
-        """The number of distinct names (no GET for documents of one upload; else the GETs of `numbers`)."""
+        """The number of distinct names (no GET if one upload wrote all documents; else those of `numbers`)."""
         if self.table.name_count is not None:
             return self.table.name_count
         numbers = self.numbers
@@ -81,14 +81,14 @@ class Documents(Mapping[str, Text]):
         return cast(Text, self._view_of(Span(self.source, record.start, record.stop)))
 
     def record(self, name: str) -> Document:
-        """The number, range and size of a document by `name` (at most 2 GETs, after one upload). Raises `KeyError`."""
+        """The record of the document `name` (at most 2 GETs if one upload wrote all documents). Raises `KeyError`."""
         number = self.number_of(name) if isinstance(name, str) else None
         if number is None:
             raise UnknownDocument(name, self)
         return self.table.document(number)
 
     def number_of(self, name: str) -> int | None:
-        """The number of the last document with a name; None if none has it."""
+        """The number of the last document with this name; None if no document has it."""
         return self.table.find(name) if self._numbers is None else self._numbers.get(name)
 
     @property
@@ -97,7 +97,7 @@ class Documents(Mapping[str, Text]):
         return self.keys()
 
     def metadata(self, name: str) -> dict[str, Any]:
-        """The metadata of the document `name` (at most 2 GETs, after one upload). Raises `KeyError`."""
+        """The metadata of the document `name` (at most 2 GETs if one upload wrote them all). Raises `KeyError`."""
         return self.metadata_of(self.record(name).number)
 
     def metadata_of(self, number: int) -> dict[str, Any]:
@@ -145,7 +145,7 @@ class Documents(Mapping[str, Text]):
         return cast(Any, self._view(self.table.document(number)))[:]
 
     def read_all(self, numbers: Sequence[int]) -> list[Any]:
-        """The documents `numbers`, as by `read`; neighbours as one `str`, so the caller keeps the sum small."""
+        """The texts of the documents `numbers`. Neighbours are read as one `str`, so the caller limits the sum."""
         records = [self.table.document(number) for number in numbers]
         first = min((record.start for record in records), default=0)
         stop = max((record.stop for record in records), default=0)

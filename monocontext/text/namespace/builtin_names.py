@@ -28,7 +28,7 @@ def passes_isinstance(value: object, kind: Any, /) -> bool:
 
 
 def passes_issubclass(kind: Any, others: Any, /) -> bool:
-    """`issubclass`, which takes our `str` and `type` for classes."""
+    """`issubclass`, which also takes the `str` and `type` of this module as classes."""
     return issubclass(kind.real if isinstance(kind, _ClassName) else kind, others)
 
 
@@ -80,7 +80,7 @@ def _builtin(name: str) -> object:
 
 
 class _StrName(_ClassName):
-    """`str`. Above the limit of a lazy text, `str(text)` is the text itself, which has the methods of a `str`."""
+    """`str`. For a lazy text above its limit, `str(text)` returns the text itself, which has the methods of a `str`."""
 
     def __call__(self, *values: Any, **options: Any) -> Any:
         if len(values) == 1 and not options and isinstance(text := values[0], LazyText) and text.is_large:
@@ -96,7 +96,7 @@ class _StrName(_ClassName):
 
 
 class _TypeName(_ClassName):
-    """`type`. Of a text it gives the `str` of this namespace, so that `type(x) is str` holds."""
+    """`type`. For a text it returns the `str` of this module, so that `type(x) is str` holds."""
 
     def __call__(self, *values: Any, **options: Any) -> Any:
         if len(values) != 1 or options:

@@ -24,7 +24,7 @@ _SAMPLE_CHARACTERS = 64 << 10
 
 
 def make_importer() -> Callable[..., ModuleType]:
-    """Make an `__import__` that calls the real one, and gives modules of its own in place of those in `_OURS`."""
+    """Make an `__import__` that calls the real one, and replaces the modules in `_OURS`."""
     replacements: dict[str, ModuleType] = {}
 
     def __import__(
@@ -75,7 +75,7 @@ def _dumps(obj: Any, *, default: Callable[[Any], Any] | None = None, **options: 
 
 
 def _dump(obj: Any, fp: Any, *, default: Callable[[Any], Any] | None = None, **options: Any) -> None:
-    """`json.dump`. Takes what `dumps` takes."""
+    """`json.dump`. Lazy values may be in it, as in `dumps`."""
     json.dump(obj, fp, default=_make_default(default, options), **options)
 
 

@@ -16,8 +16,8 @@ PRINT_CHARACTERS = 20_000
 
 
 def print_values(*values: Any, sep: Any = None, end: Any = None, file: Any = None, flush: Any = False) -> None:
-    """`print` that cuts lazy values after `PRINT_CHARACTERS`, and says how much it omits (GETs: those of a slice). A
-    file other than stdout and stderr receives all of a text, window by window."""
+    """`print` that cuts lazy values after `PRINT_CHARACTERS`, and says what it omits (GETs: those of a slice). A file
+    other than stdout and stderr receives the whole text, window by window."""
     if any(isinstance(value, LazyText) for value in values) and file not in (None, sys.stdout, sys.stderr):
         for number, value in enumerate(values):
             for piece in value.chunks() if isinstance(value, LazyText) else [str(value)]:

@@ -1,10 +1,10 @@
 """`re` that also takes lazy texts: `from monocontext import regex as re`.
 
-On a `Monocontext` each function gives what `re` gives on the whole text: matches have offsets in the whole text, groups
-are real `str`, and `match.string` is the lazy text. Anything else goes to the real `re` untouched. A pattern streams in
-bounded memory if its matches have a bounded length, stay within a line, or leave it only by repeats of one class of
-characters (`[^x]*`), also with `(?s).*?` between such parts; `findall` and `split` give lazy lists above the limit. Any
-other pattern takes the text as one `str`, as `sub` does; above `materialize_limit` it raises `ContextTooLarge`.
+On a `Monocontext` each function returns what `re` returns for the whole text: offsets count from its beginning, groups
+are real `str`, and `match.string` is the lazy text. Any other argument goes to the real `re` untouched. A pattern
+streams in bounded memory if its matches have a bounded length, stay within a line, or cross lines only in repeats of
+one character class (`[^x]*`); `(?s).*?` may join such parts. Above `materialize_limit`, `findall` and `split` return
+lazy lists. Other patterns, and `sub`, need the text as one `str`: above the limit they raise `ContextTooLarge`.
 
 Cost, with nothing cached: 1 GET for about 8 MiB of stored text. `search` and `match` read until the result is certain,
 `finditer` as far as the caller iterates, and the others read everything that may match.
@@ -21,29 +21,26 @@ from typing import Any
 
 from monocontext.text.regex.match import Match as Match
 from monocontext.text.regex.pattern import Pattern as Pattern
-from monocontext.text.regex.pattern import materialize
 from monocontext.text.regex.plan import plan as _plan
 from monocontext.text.regex.plan import required_literals as required_literals
+from monocontext.text.str_methods import materialize
 
 __all__ = ["required_literals"]
 __all__ += _re.__all__
 
 
 def compile(pattern: Any, flags: Any = 0) -> Pattern:
-    """A `Pattern`, which searches `str` and lazy texts alike. A lazy `pattern` is read, up to its limit.
+    """A `Pattern`, which searches `str` and lazy texts alike. A lazy text as `pattern` is read, up to its limit.
 
     Raises what `re.compile` raises.
     """
     if type(pattern) is Pattern:
         _re.compile(pattern._real, flags)  # raises if `flags` are given
         return pattern
-    pattern = materialize(pattern)
-    return _compile_text(pattern, flags) if type(pattern) is str else Pattern(_re.compile(pattern, flags))
+    return _wrap(_re.compile(materialize(pattern), flags))
 
 
-@lru_cache(maxsize=512)
-def _compile_text(pattern: str, flags: Any) -> Pattern:
-    return Pattern(_re.compile(pattern, flags))
+_wrap = lru_cache(maxsize=512)(Pattern)  # equal patterns are one object, as those of `re`
 
 
 def search(pattern: Any, string: Any, flags: Any = 0) -> Any:
@@ -72,7 +69,7 @@ def findall(pattern: Any, string: Any, flags: Any = 0) -> Sequence[Any]:
 
 
 def split(pattern: Any, string: Any, maxsplit: Any = 0, flags: Any = 0) -> Sequence[Any]:
-    """The pieces between matches, and groups."""
+    """The pieces of the text between matches, and between them the groups of each match."""
     return compile(pattern, flags).split(string, maxsplit)
 
 
@@ -96,7 +93,7 @@ def escape(pattern: Any) -> Any:
 
 def purge() -> None:
     """Forget compiled patterns."""
-    _compile_text.cache_clear()
+    _wrap.cache_clear()
     _plan.cache_clear()
     _re.purge()
 

@@ -32,12 +32,12 @@ _CASE_MATES = "\u0130\u0131\u017f\u212a"
 """The characters beyond ASCII that match ASCII letters with `re.IGNORECASE`: i, i, s and k."""
 
 LineMatch = tuple[int, int, str, re.Match[str]]
-"""A line with a match: its first character in the text, the number of lines between the beginning of the searched
-lines and it, the line itself, and the first match in it. A plain tuple, since a frequent word has millions."""
+"""A line with a match: its first character in the text, the number of searched lines before it, the line itself, and
+its first match. A plain tuple, since a frequent word has millions."""
 
 
 class _AnchorSearch(NamedTuple):
-    """A search for an anchor in some data: both are bytes of UTF-8 or `str`, and both in lower case to ignore case."""
+    """A search for an anchor in some data: both UTF-8 bytes or both `str`, and both in lower case to ignore case."""
 
     data: Any
     needle: Any
@@ -55,11 +55,10 @@ class Linewise:
             raise InvalidParameters(
                 "the pattern needs a newline, but grep matches within a line: look for a part of it that has no newline"
             )
-        usable = [query for query in queries if query is not None]
-        self.query: Query | None = None
-        """The literals that the line of every hit has; None if unknown."""
-        if len(usable) == len(queries):
-            self.query = usable[0] if len(usable) == 1 else AnyOf(tuple(usable))
+        usable = tuple(query for query in queries if query is not None)
+        joined = usable[0] if len(usable) == 1 else AnyOf(usable)
+        self.query: Query | None = joined if len(usable) == len(queries) else None
+        """The literals that the line of every hit contains; None if unknown."""
         by_query = [_anchors(query) for query in queries]
         anchors = tuple(chain.from_iterable(by_query))
         is_faster = all(by_query) and len(anchors) <= MOST_ANCHORS and _shortest(anchors) >= SHORTEST_ANCHOR
@@ -84,7 +83,7 @@ class Linewise:
             offset = max(match.end(), match.start() + 1)
 
     def hits(self, window: Window, low: int, high: int) -> Iterator[LineMatch]:
-        r"""The lines with a match in positions [low, high) of a window's data: whole lines, with their `\n`."""
+        r"""The lines with a match in positions [low, high) of the window's data: whole lines, each with its `\n`."""
         searches = self._anchor_searches(window.data)
         if searches is not None and all(find(data, needle, low, high) < 0 for data, needle in searches):
             return iter(())
@@ -180,7 +179,7 @@ def _nearest(searches: Sequence[Callable[[int], int]]) -> Callable[[int], int]:
 
 
 def _anchors(query: Query | None) -> tuple[Literal, ...]:
-    """Literals of which every match contains one: of several such sets the one with the longest, then the fewest."""
+    """Literals, one of which every match contains: of several sets, the one whose shortest literal is the longest."""
     match query:
         case None | FrequencyQuery():
             return ()

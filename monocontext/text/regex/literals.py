@@ -18,11 +18,11 @@ def literals_of(tree: Tree) -> Query | None:
 class _Collector:
     """Walks nodes and joins adjacent characters to literals: `ab(?:c|de)+f?` has "ab", and "c" or "de"."""
 
-    def __init__(self, state: Any, least: int = 0, most: int = 0):
+    def __init__(self, state: Any, earliest: int = 0, latest: int = 0):
         self._queries: list[Query] = []
         """The literals so far. A match has all of them."""
         self._state = state
-        self._least, self._most = least, most
+        self._earliest, self._latest = earliest, latest
         """The fewest and the most characters from the start of a match to the next node."""
         self._run: list[str] = []
         """The characters of the current literal. They are joined once, since a pattern may have a million."""
@@ -31,8 +31,8 @@ class _Collector:
         """The fewest and the most characters from the start of a match to the current literal."""
 
     def collect(self, body: Iterable[Node], flags: int) -> Query | None:
-        """The literals that every match of a body has; None if there are none. The body begins at the next node."""
-        inner = _Collector(self._state, self._least, self._most)
+        """The literals that every match of `body`, which begins at the next node, has; None if there are none."""
+        inner = _Collector(self._state, self._earliest, self._latest)
         inner._add(body, flags)
         inner._end_run()
         if not inner._queries:
@@ -73,7 +73,7 @@ class _Collector:
             self._end_run()
         if not self._run:
             self._run_flags = flags
-            self._run_start = (self._least, self._most)
+            self._run_start = (self._earliest, self._latest)
         self._run.append(character)
         self._move(1, 1)
 
@@ -85,5 +85,5 @@ class _Collector:
 
     def _move(self, least: int, most: int) -> None:
         """Go on to the next node. `re` counts widths up to `MAXREPEAT`, which stands for no limit."""
-        self._least += least
-        self._most = INFINITE if most >= opcode.MAXREPEAT else min(self._most + most, INFINITE)
+        self._earliest += least
+        self._latest = INFINITE if most >= opcode.MAXREPEAT else min(self._latest + most, INFINITE)

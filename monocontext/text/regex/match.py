@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The arguments of one call, which all of its matches share."""
+    """The arguments of one call of `search` or the like, which its matches share."""
 
     pattern: Any
     """The `Pattern`."""
     text: StrLike
     span: Span
-    """The characters of `text`, which makes a `Span` each time it is asked."""
+    """The span of `text`, kept here since each access to `text.span` makes a new one."""
     pos: int
     endpos: int
 
@@ -74,7 +74,7 @@ class Match(Unchanging, metaclass=ABCMeta):
         return default if start < 0 else self._piece[start - self._piece_start : stop - self._piece_start]
 
     def group(self, *groups: Any) -> Any:
-        """The text of a group, or None; of several groups, a tuple. Without arguments, or with 0, the whole match."""
+        """The text of a group, or None if it took no part; for several groups, a tuple. By default the whole match."""
         if len(groups) > 1:
             return tuple(self._text(self._number(group)) for group in groups)
         return self._text(self._number(groups[0]) if groups else 0)

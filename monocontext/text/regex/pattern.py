@@ -12,23 +12,18 @@ from types import GenericAlias
 from typing import Any
 
 from monocontext.text.lazy_kinds import Unchanging
-from monocontext.text.regex.lazy_matches import LazyMatches, item_size, match_item
+from monocontext.text.regex.lazy_matches import LazyMatches, LazySplit, item_size, match_item
 from monocontext.text.regex.match import Match, Subject
 from monocontext.text.regex.plan import PatternPlan, plan
 from monocontext.text.regex.scan import match_at, scan
-from monocontext.text.str_methods import StrLike
-
-
-def materialize(value: Any) -> Any:
-    """A lazy text as `str`, up to its limit; any other value unchanged."""
-    return str(value) if isinstance(value, StrLike) else value
+from monocontext.text.str_methods import StrLike, materialize
 
 
 class Pattern(Unchanging, metaclass=ABCMeta):
     """A compiled pattern. On anything but a `Monocontext`, each method is that of the real `re.Pattern`.
 
-    On a `Monocontext` it gives what `re` gives on the whole text. A pattern whose matches are of bounded length, or
-    stay within a line, streams: 1 GET for about 8 MiB of stored text read, fetched ahead, with nothing cached. Other
+    On a `Monocontext` it returns what `re` returns for the whole text. A pattern whose matches are of bounded length,
+    or stay within a line, streams: 1 GET for about 8 MiB of stored text read, fetched ahead, with nothing cached. Other
     patterns take the text as one `str`; above `materialize_limit` they raise `ContextTooLarge`.
     """
 
@@ -44,9 +39,7 @@ class Pattern(Unchanging, metaclass=ABCMeta):
     groupindex = property(attrgetter("_real.groupindex"))
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, re.Pattern):
-            return bool(self._real == other)
-        return self._real == other._real if type(other) is Pattern else NotImplemented
+        return bool(self._real == (other._real if type(other) is Pattern else other))
 
     def __hash__(self) -> int:
         return hash(self._real)
@@ -113,8 +106,8 @@ class Pattern(Unchanging, metaclass=ABCMeta):
         return items
 
     def split(self, string: Any, maxsplit: int = 0) -> Sequence[Any]:
-        """Pieces between matches, and groups, as a list. Above the limit the list is lazy without `maxsplit`; with
-        `maxsplit` it is real, and pieces may be lazy."""
+        """The pieces between matches, and the groups, as a list. For a text above the limit the list is lazy; with
+        `maxsplit` it is real, and its pieces may be views."""
         if not isinstance(string, StrLike):
             return self._real.split(string, maxsplit)
         low, high = self._bounds(string, 0, sys.maxsize)
@@ -125,7 +118,7 @@ class Pattern(Unchanging, metaclass=ABCMeta):
         if most == 0 and self._plan.is_literal:
             return string.split(self._plan.literal)
         if most == 0:
-            return LazyMatches(self._plan, span, limit, (self, "split", string._snapshot), is_split=True)
+            return LazySplit(self._plan, span, limit, (self, "split", string._snapshot))
         items: list[Any] = []
         for match, base in islice(scan(self._plan, span, limit, low, high, narrow=True), most):
             items += [string._str_or_view(low, base + match.start()), *match.groups()]

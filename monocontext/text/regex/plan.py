@@ -1,6 +1,6 @@
 r"""Plan how to run a pattern: how far its matches reach, and which literals they need.
 
-A pattern without a tree (`syntax.parse`) runs on the whole text, up to the limit.
+A pattern that `syntax.parse` cannot parse runs on the whole text, up to the limit.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from monocontext.text.regex.syntax import Node, Tree, opcode
 
 MOST_REACH = 1 << 18  # the most characters that a match of a bounded pattern reaches: windows overlap by as many
 RUN_CHARACTERS = 1 << 12
-r"""If each block of this many characters has one that ends a repeat of one character class (`.+`, `\s*`, `[^"]*`), the
-repeat matches fewer than twice as many characters. In most text each block has one."""
+r"""A repeat of one character class, such as `\s*`, ends at the next character outside the class. If each block of this
+many characters has such a character, as in most text, the repeat matches fewer than twice as many."""
 
 
 @dataclass(frozen=True, slots=True)
 class PatternPlan:
     """How to run one pattern. The defaults are those of a pattern that needs all of its text at once."""
 
-    real: re.Pattern[str]
+    compiled: re.Pattern[str]
     least_width: int = 0
     """The fewest characters of a match."""
     reach_back: int = 1
@@ -36,21 +36,21 @@ class PatternPlan:
     reach: int | None = None
     """The most characters from the start of a match on that the engine reads; None for more than `MOST_REACH`."""
     run_stops: tuple[re.Pattern[str], ...] = ()
-    r"""For each unbounded repeat a pattern of what ends it, `\S` for `\s*`. `reach` holds where these are near."""
+    r"""For each unbounded repeat, a pattern of the character that ends it: `\S` for `\s*`. `reach` needs these near."""
     within_line: bool = False
     """Whether no match and no look-around crosses a newline."""
     sees_one_line: bool = False
-    r"""Whether the pattern matches a line among others as that line alone: `within_line`, and no anchor but `\b`."""
+    r"""Whether the pattern matches a line in a text as the line alone: `within_line`, and no anchor but `\b`."""
     query: Query | None = None
     """The literals that every match has, for search filters; None if unknown."""
     literal: str = ""
-    """A literal, with its case, that the window of every match contains; empty if unknown."""
+    """A case-sensitive literal that the window of every match contains; empty if unknown."""
     near_literal: Literal | None = None
-    """A literal, with its case, that every match has within `MOST_REACH` characters of its start; None if unknown."""
+    """A case-sensitive literal that every match has within `MOST_REACH` characters of its start; None if unknown."""
     is_literal: bool = False
     """Whether every match is `literal` itself."""
     parts: tuple[PatternPlan, ...] = ()
-    """The parts between repeats such as `(?s).*?`, if the pattern consists of parts that stream."""
+    """The parts between repeats such as `(?s).*?`, if each part streams; else empty."""
 
     @property
     def streams(self) -> bool:
@@ -64,18 +64,18 @@ class PatternPlan:
         """
         if self.parts:
             return self._first_undecided_of_parts(window, start)
-        if self.within_line and (newline := window.rfind("\n", start, len(window) - 1)) >= 0:
-            return newline + 1
-        stop = start if self.reach is None else len(window) - 1 - self.reach
-        if stop > start and self._has_short_runs(window, stop):
-            return stop
-        if self.near_literal is None:
-            return start
-        literal = self.near_literal.text
-        location = window.find(literal, start)
-        if location < 0:
-            location = len(window) - len(literal)  # it may begin where too few characters follow
-        return max(start, location - self.near_literal.latest)
+        last = len(window) - 1
+        if self.within_line and (newline := window.rfind("\n", start, last)) >= 0:
+            return newline + 1  # matches in a line that ends in the window depend on no text after it
+        if self.reach is not None and last - self.reach > start and self._has_short_runs(window, last - self.reach):
+            return last - self.reach  # matches that begin before it end in the window
+        if self.near_literal is not None:  # without the literal at most `latest` characters later, nothing matches
+            literal, latest = self.near_literal.text, self.near_literal.latest
+            location = window.find(literal, start)
+            if location < 0:
+                location = len(window) - len(literal)  # where it may begin with its end after the window
+            return max(start, location - latest)
+        return start
 
     def _has_short_runs(self, window: str, start: int) -> bool:
         """Whether `reach` holds for matches that begin before `start`: after it, each block ends every repeat."""
@@ -86,24 +86,24 @@ class PatternPlan:
         """`first_undecided` for a pattern in parts: after each part `re` takes the nearest match of the next part. So
         if each part has a decided match, `re` looks no further than these matches."""
         head, *others = self.parts
-        match = head.real.search(window, start)
+        match = head.compiled.search(window, start)
         undecided = head.first_undecided(window, start)
         if match is None or match.start() >= undecided:
             return undecided
         first = match.start()
         for part in others:
             stop = match.end()
-            match = part.real.search(window, stop)
+            match = part.compiled.search(window, stop)
             if match is None or match.start() >= part.first_undecided(window, stop):
                 return first
         return first + 1
 
 
 @lru_cache(maxsize=512)
-def plan(real: re.Pattern[str]) -> PatternPlan:
-    """Plan a pattern. Parses it a second time, at its first use (no GET)."""
-    tree = syntax.parse(real)
-    return PatternPlan(real) if tree is None else _plan_tree(real, tree)
+def plan(compiled: re.Pattern[str]) -> PatternPlan:
+    """The plan of a pattern. Its first use parses the pattern a second time."""
+    tree = syntax.parse(compiled)
+    return PatternPlan(compiled) if tree is None else _plan_tree(compiled, tree)
 
 
 def required_literals(pattern: str | re.Pattern[str], flags: int = 0) -> Query | None:
@@ -111,8 +111,8 @@ def required_literals(pattern: str | re.Pattern[str], flags: int = 0) -> Query |
     return plan(re.compile(pattern, flags)).query
 
 
-def _plan_tree(real: re.Pattern[str], tree: Tree) -> PatternPlan:
-    """Plan a pattern, or a part of one, by its parse tree."""
+def _plan_tree(compiled: re.Pattern[str], tree: Tree) -> PatternPlan:
+    """Plan a pattern, or a part of a pattern, from its tree."""
     nodes = list(syntax.walk(tree, tree.state.flags))
     opcodes = {op for (op, _), _ in nodes}
     look_behinds = (value[1] for (op, value), _ in nodes if op in (opcode.ASSERT, opcode.ASSERT_NOT) and value[0] < 0)
@@ -125,7 +125,7 @@ def _plan_tree(real: re.Pattern[str], tree: Tree) -> PatternPlan:
     literal = longest_literal(query)
     near = longest_literal(query, MOST_REACH)
     result = PatternPlan(
-        real=real,
+        compiled=compiled,
         least_width=tree.getwidth()[0],
         reach_back=1 + sum(body.getwidth()[1] for body in look_behinds),
         reach=reach if reach <= MOST_REACH else None,
@@ -172,7 +172,7 @@ def _without_groups(nodes: Iterable[Node]) -> Iterator[Node]:
 
 
 def _reach(nodes: Iterable[Node], state: Any, flags: int) -> int:
-    """The most characters that the engine reads from the start of a match on, if runs are short (`run_stops`)."""
+    """The most characters that the engine reads from the start of a match on, if repeats are short (`run_stops`)."""
     total = 0
     for op, value in nodes:
         inner = [_reach(body, state, syntax.inner_flags(op, value, flags)) for body in syntax.bodies(value)]

@@ -20,14 +20,14 @@ from monocontext.text.source import Span
 from monocontext.text.windows import Window
 
 FIRST_READ = 1 << 12
-"""Characters of the first read where no pieces come ahead of a search; each further read doubles the window."""
-LEAST_LIMIT = 1 << 20  # the least limit of a window, in characters: a pattern of bounded length needs no more
+"""The characters of the first read, if the window grows without pieces. Each further read doubles the window."""
+LEAST_LIMIT = 1 << 20  # a window may always have this many characters: a pattern of bounded length needs no more
 
 WindowMatch = tuple[re.Match[str], int]  # a match in a window, and the character of the text at which the window begins
 
 
 def scan(plan: PatternPlan, span: Span, limit: int, pos: int, end: int, *, narrow: bool) -> Iterator[WindowMatch]:
-    """The matches from character `pos` on, as if the text ended at `end`, in order.
+    """Yield the matches from character `pos` on, in order, as if the text ended at `end`.
 
     `narrow`: the caller may stop early, so no more is read ahead than a match needs. Raises `ContextTooLarge` for a
     window above the limit. GETs: those of the frames in which a match may begin, and of their neighbours.
@@ -48,21 +48,20 @@ def scan(plan: PatternPlan, span: Span, limit: int, pos: int, end: int, *, narro
     if candidates is None:
         yield from window.matches(pos, end)
         return
-    first = span.start
-    for region in candidates.regions():
+    for region in candidates.regions():  # whose offsets are the source's
         candidates.count_looked_at(region.frame_count)
-        start, stop = region.start - first, region.stop - first
+        start, stop = region.start - span.start, region.stop - span.start
         if region.begins_line and plan.reach_back == 1 and pos < start:
             window.skip_to_line(start)  # which needs no read of the frame before
         for match, base in window.matches(max(pos, start), stop):
-            candidates.record_match(first + base + match.start())
+            candidates.record_match(span.start + base + match.start())
             pos = base + match.end()
             yield match, base
         pos = max(pos, stop)
 
 
 def match_at(plan: PatternPlan, span: Span, limit: int, pos: int, end: int, *, full: bool) -> WindowMatch | None:
-    """The match at `pos`, or with `full` that of all of [pos, end); None if there is none. Reads until it is certain.
+    """The match at `pos`, or with `full` the match of all of [pos, end); None without one. Reads until this is certain.
 
     Raises `ContextTooLarge` for a window above the limit.
     """
@@ -74,7 +73,7 @@ def match_at(plan: PatternPlan, span: Span, limit: int, pos: int, end: int, *, f
     window.grow_until_decided(pos)
     if full and window.stop < end:
         return None
-    match = (plan.real.fullmatch if full else plan.real.match)(window.text, pos - window.start)
+    match = (plan.compiled.fullmatch if full else plan.compiled.match)(window.text, pos - window.start)
     return (match, window.start) if match else None
 
 
@@ -91,12 +90,12 @@ class _GrowingWindow:
         r"""Characters [`start`, `stop`). Before the end of the text, a `\n` in place of the next character follows."""
 
     def matches(self, pos: int, stop: int) -> Iterator[WindowMatch]:
-        """The matches that begin in [`pos`, `stop`); at the end of the text also an empty one at `stop`."""
+        """Yield the matches that begin in [`pos`, `stop`), and an empty match at the end of the text."""
         plan = self._plan
         while pos < stop or pos == self._end:
             undecided = self.grow_until_decided(pos)
             if find(self.text, plan.literal) >= 0:
-                for match in plan.real.finditer(self.text, pos - self.start):
+                for match in plan.compiled.finditer(self.text, pos - self.start):
                     if self.start + match.start() >= undecided:
                         break
                     yield match, self.start
@@ -104,8 +103,8 @@ class _GrowingWindow:
             pos = max(pos, undecided)
 
     def grow_until_decided(self, pos: int) -> int:
-        """Grow until a match at `pos` is decided. Returns the first character at which one is not, at the end of the
-        text the one after the end. Raises `ContextTooLarge` for a window above the limit."""
+        """Grow until it is decided whether a match begins at `pos`. Returns the first undecided character: at the end
+        of the text, the character after it. Raises `ContextTooLarge` for a window above the limit."""
         plan = self._plan
         first = max(0, pos - plan.reach_back)
         if first > self.stop:
@@ -120,12 +119,12 @@ class _GrowingWindow:
         return self._end + 1
 
     def skip_to_line(self, start: int) -> None:
-        """Begin the window with the newline before character `start`, unless it goes further."""
+        """Begin the window with the newline before character `start`, unless the window goes further."""
         if start > self.stop:
             self.text, self.start, self.stop = "\n\n", start - 1, start
 
     def _grow(self, start: int, characters: int) -> None:
-        """Append at least `characters`, or all up to the end, and drop those before `start`."""
+        """Append at least `characters` characters, or all up to the end, and drop those before `start`."""
         parts = [self.text[start - self.start : self.stop - self.start]]
         goal = min(self.stop + characters, self._end)
         while self.stop < goal:
@@ -136,7 +135,7 @@ class _GrowingWindow:
         self.text, self.start = "".join(parts), start
 
     def _read(self, goal: int) -> str:
-        """The characters from `stop` on in the next piece, or those before it up to `goal`."""
+        """Characters from `stop` on: the rest of a piece that has them, else those up to `goal` or the next piece."""
         first = self._span.start
         while self._piece is None or self._piece.stop - first <= self.stop:
             self._piece = next(self._pieces, None)
@@ -150,9 +149,9 @@ class _GrowingWindow:
 
 def _too_large(plan: PatternPlan, offset: int, limit: int) -> ContextTooLarge:
     """The error for a pattern that needs more text at once than the limit. It says what to write instead."""
-    cause = "has a line of" if plan.within_line else "may match over lines, and needs"
+    cause = "needs a whole line, which has" if plan.within_line else "may match across lines, and needs"
     return ContextTooLarge(
-        f"re: the pattern {plan.real.pattern!r:.1000} {cause} more than {limit:,} characters (materialize_limit) "
+        f"re: the pattern {plan.compiled.pattern!r:.1000} {cause} more than {limit:,} characters (materialize_limit) "
         f"from character {offset:,} on: bound its repeats, such as .{{0,10000}}? for .*?, let it match within lines, "
         f"such as [ \\t]* for \\s*, or search a part, such as context[{offset}:{offset + limit}]"
     )

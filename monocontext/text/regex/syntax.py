@@ -17,11 +17,13 @@ except ImportError:  # pragma: no cover  (a later Python: `parse` returns None, 
 
 opcode: Any = _constants
 
+_KNOWN_OPCODES = """ANY ASSERT ASSERT_NOT AT ATOMIC_GROUP BRANCH FAILURE GROUPREF GROUPREF_EXISTS IN LITERAL MAX_REPEAT
+    MIN_REPEAT NOT_LITERAL POSSESSIVE_REPEAT SUBPATTERN"""
 _PARSER_FLAGS = int(re.I | re.M | re.S | re.X | re.A | re.U)
 _TYPE_FLAGS = int(re.A | re.L | re.U)
 REPEATS = _parser and (opcode.MAX_REPEAT, opcode.MIN_REPEAT, opcode.POSSESSIVE_REPEAT)
 CHARACTERS = _parser and (opcode.ANY, opcode.IN, opcode.LITERAL, opcode.NOT_LITERAL)
-"""The opcodes of nodes that match one character."""
+"""The opcodes of nodes that match one character. Unset, as the other tables, where `parse` cannot parse."""
 ANY_CHARACTER = _parser and (
     opcode.IN,
     [(opcode.CATEGORY, opcode.CATEGORY_SPACE), (opcode.CATEGORY, opcode.CATEGORY_NOT_SPACE)],
@@ -39,20 +41,18 @@ def parse(pattern: re.Pattern[Any]) -> Tree | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the first compilation has warned already
         tree = _parser.parse(pattern.pattern, pattern.flags & _PARSER_FLAGS)
-    names = """ANY ASSERT ASSERT_NOT AT ATOMIC_GROUP BRANCH FAILURE GROUPREF GROUPREF_EXISTS IN LITERAL MAX_REPEAT
-        MIN_REPEAT NOT_LITERAL POSSESSIVE_REPEAT SUBPATTERN"""
-    known = {getattr(opcode, name) for name in names.split()}
+    known = {getattr(opcode, name) for name in _KNOWN_OPCODES.split()}
     return tree if all(op in known for (op, _), _ in walk(tree, tree.state.flags)) else None
 
 
 def compile_nodes(nodes: list[Node], state: Any, flags: int) -> re.Pattern[str]:
-    """A pattern of these nodes alone, under these flags."""
+    """Compile these nodes alone into a pattern, with these flags in force."""
     scoped = (None, flags, state.flags & ~flags, subtree(nodes, state))
     return cast("re.Pattern[str]", _compiler.compile(subtree([(opcode.SUBPATTERN, scoped)], state)))
 
 
 def subtree(nodes: list[Node], state: Any) -> Tree:
-    """A tree of some of the nodes of another one."""
+    """A tree of some nodes of another tree, whose `state` they share."""
     return _parser.SubPattern(state, nodes)
 
 
@@ -72,7 +72,7 @@ def inner_flags(op: Any, value: Any, flags: int) -> int:
 
 
 def walk(nodes: Iterable[Node], flags: int) -> Iterator[tuple[Node, int]]:
-    """All nodes of a tree, each with the flags in force there."""
+    """All nodes of a tree at any depth, each with the flags in force there."""
     for op, value in nodes:
         yield (op, value), flags
         for body in bodies(value):

@@ -17,11 +17,11 @@ from monocontext.errors import ContextTooLarge
 from monocontext.records import dataclass
 from monocontext.text import regex
 from monocontext.text.regex.linewise import Linewise
-from monocontext.text.regex.pattern import Pattern, materialize
-from monocontext.text.regex.plan import PatternPlan
+from monocontext.text.regex.pattern import Pattern
 from monocontext.text.regex.scan import scan
 from monocontext.text.search.hits import Hit, new_hit
 from monocontext.text.source import Span
+from monocontext.text.str_methods import materialize
 from monocontext.text.windows import Window
 
 LONG_LINE = 1 << 20
@@ -36,7 +36,7 @@ def compile_query(query: Query, *, ignore_case: bool = False, fixed: bool = Fals
     one that only matches across lines, and `ValueError` for an empty list, or options with a compiled pattern."""
     patterns = query if isinstance(query, list | tuple) else [query]
     if not patterns:
-        raise ValueError("grep takes a pattern, or a list of at least one pattern")
+        raise ValueError("grep takes a pattern, or a list of at least one pattern, not an empty list")
     return Linewise([_compile_pattern(pattern, ignore_case, fixed) for pattern in patterns])
 
 
@@ -50,14 +50,14 @@ def _compile_pattern(pattern: Any, ignore_case: bool, fixed: bool) -> re.Pattern
         raise ValueError("cannot use fixed=True with a compiled pattern")
     real: re.Pattern[str] = regex.compile(pattern, re.IGNORECASE if ignore_case else 0)._real
     if not isinstance(real.pattern, str):
-        raise TypeError("grep takes patterns of text, not of bytes")
+        raise TypeError(f"grep takes patterns of str, not of bytes: {real.pattern!r:.200}")
     return real
 
 
 def grep(
     span: Span, linewise: Linewise, *, limit: int, first: int, stop: int | None, max_hits: int | None
 ) -> Iterator[Hit]:
-    """The first `max_hits` hits among lines that begin at characters [first, stop) of a span.
+    """The first `max_hits` hits, or all for None, among lines that begin at characters [first, stop) of a span.
 
     Raises `ContextTooLarge` for a hit in a line of more than `limit` characters. GETs are those of `Monocontext.grep`.
     """
@@ -79,12 +79,12 @@ def _line_after(span: Span, character: int) -> int:
 
 
 class _Block:
-    """A window and its lines. Offsets count characters of the span; positions index the window's data, maybe bytes."""
+    """A window and its lines. Offsets count characters of the span; positions index the window's `data`."""
 
     __slots__ = ("_newlines_before_data", "data", "head", "newline", "start", "stop", "tail", "window")
 
     def __init__(self, window: Window, span_start: int, newlines_before: int | None):
-        """`newlines_before`: those of the source before the window; None if the window knows them."""
+        """`newlines_before`: the number of newlines in the source before the window; None if the window knows it."""
         data = self.data = window.data
         self.window = window
         self.start = window.start - span_start
@@ -140,7 +140,7 @@ class _LinePass:
     def __init__(
         self, span: Span, linewise: Linewise, *, limit: int, characters_before: int, lines_before: int, is_bounded: bool
     ):
-        """`characters_before`, `lines_before`: those before the span. `is_bounded`: only some hits are taken."""
+        """`characters_before`, `lines_before`: those before the span. `is_bounded`: the caller limits the hits."""
         self._span = span
         self._linewise = linewise
         self._limit = limit
@@ -161,7 +161,7 @@ class _LinePass:
             is_at_end = yield from self._search_windows()
 
     def _search_windows(self) -> Generator[Hit, None, bool]:
-        """Search the lines from `_next_line` on. Returns False if it ends after a long line, with more to search."""
+        """Search the lines from `_next_line` on. Returns whether the end was reached, or only that of a long line."""
         span = self._span
         start = self._read_until = self._next_line
         self._is_inside_line = False
@@ -186,7 +186,7 @@ class _LinePass:
         return True
 
     def _blocks(self, windows: Iterator[Window]) -> Iterator[_Block]:
-        """The windows that have text. A window of a derived text does not know its line, so the lines are counted."""
+        """The windows that have text, as blocks. Those of a derived text do not know their line: it is counted."""
         span_start = self._span.start
         last: _Block | None = None
         for window in windows:
@@ -203,6 +203,7 @@ class _LinePass:
             yield last
 
     def _search_block(self, block: _Block) -> Iterator[Hit]:
+        """Search the lines that end in a block. The last line, if it does not, becomes the open line."""
         data = block.data
         low = 0
         if self._is_inside_line or block.start < self._next_line:
@@ -259,7 +260,7 @@ class _LinePass:
         self._open_line = None
 
     def _search_long_line(self, block: _Block, position: int) -> Iterator[Hit]:
-        """Search a line as a stream, found by its number (GETs: those of the frames at its ends, and of its text)."""
+        """Search a long line as a stream (GETs: those of the frames at its ends, and of its text)."""
         span = self._span
         self._open_line = None
         number = self._line_number(block, position)
@@ -271,11 +272,16 @@ class _LinePass:
                 yield self._hit(start, number, line, match.start())
             return
         stop = self._next_line - (span.read(self._next_line - 1, self._next_line) == "\n")
-        starts = [_match_start(plan, span.between(start, stop), self._limit) for plan in self._linewise.plans]
-        offset = min((first for first in starts if first is not None), default=None)
-        if offset is not None:
-            self._check_size(stop - start, number, start + offset)
-            yield self._hit(start, number, span.read(start, stop), offset)
+        part, plans = span.between(start, stop), self._linewise.plans
+        try:
+            firsts = [next(scan(plan, part, self._limit, 0, len(part), narrow=True), None) for plan in plans]
+        except ContextTooLarge:  # a pattern needs more of the line than the limit
+            self._check_size(len(part), number, start)
+            raise
+        columns = [base + match.start() for match, base in filter(None, firsts)]
+        if columns:
+            self._check_size(len(part), number, start + min(columns))
+            yield self._hit(start, number, span.read(start, stop), min(columns))
 
     @cached_property
     def _newlines_before_span(self) -> int:
@@ -298,12 +304,7 @@ class _LinePass:
             offset += self._characters_before
             raise ContextTooLarge(
                 f"grep: line {self._first_number + number:,} has {size:,} characters, more than the limit of "
-                f"{self._limit:,} (materialize_limit): look at its match with context[{offset}:{offset + 200}]; call "
+                f"{self._limit:,} (materialize_limit): look at it with context[{offset}:{offset + 200}]; call "
                 f"grep again with start={offset + 1} to continue after this line; or iterate "
                 f"re.finditer(pattern, context)"
             )
-
-
-def _match_start(plan: PatternPlan, line: Span, limit: int) -> int | None:
-    """The character at which the first match in a line begins; searches the line as a stream."""
-    return next((base + match.start() for match, base in scan(plan, line, limit, 0, len(line), narrow=True)), None)

@@ -14,8 +14,8 @@ from monocontext.text.search.hits import Hit
 from monocontext.text.source import Span
 
 PART_FRAMES = 256
-"""The candidate frames of a part, where search filters tell which frames may match: about four segments."""
-PART_CHARACTERS = 64 << 20  # the characters of a part where a match may be anywhere
+"""The candidate frames of a part, if search filters tell which frames may match: about four segments."""
+PART_CHARACTERS = 64 << 20  # the characters of a part, if a match may be anywhere
 PARTS_AHEAD = 64
 """How many parts are in progress at once. The hits of a part wait until all parts before it are done."""
 
@@ -29,7 +29,7 @@ def grep_parts(
     """The first `max_hits` hits among lines that begin at characters [first, stop), found by the executor's workers,
     which open a pickle of `text`, a `Monocontext`.
 
-    Each part costs the GETs of `grep`, 1 more for the root, and the blocks of filters once more.
+    Each part costs the GETs of its `grep`, including those of its blocks of filters, and 1 more for the root.
     """
     work = partial(_search_part, text, list(linewise.patterns), max_hits)
     parts = in_order(executor, work, _split_into_parts(text.span, linewise, first, stop), PARTS_AHEAD)

@@ -55,24 +55,24 @@ class _Heading(NamedTuple):
     """The name of the group of `_HEADINGS`."""
     start: int
     level: int
-    """Its depth, from 0."""
+    """Its depth, as `_level` counts it."""
 
 
 def find_headings(text: str, begins_text: bool, max_headings: int) -> tuple[str, HeadingStarts]:
-    """The kind of a piece (empty if it has no line), and at most `max_headings` of its headings, evenly spaced.
+    """The kind of a piece (empty if it has no line), and at most `max_headings` of its headings (`_pick`).
 
-    `begins_text`: the piece begins the text, perhaps with names of columns. Else its first line may be a part of one
+    `begins_text`: the piece begins the text, perhaps with names of columns. Otherwise its first line may be incomplete,
     and is ignored.
     """
-    first = 0 if begins_text else text.find("\n") + 1
-    lines = [line for _, line in islice(_lines(text, first), _HEAD_LINES)]
+    start = 0 if begins_text else text.find("\n") + 1
+    lines = [line for _, line in islice(_lines(text, start), _HEAD_LINES)]
     if not lines:
         return "", []
     if kind := _kind_of_rows(lines):
         has_column_names = kind == "CSV" and begins_text
-        return kind, _first_and_last(text, first, "columns" if has_column_names else _KINDS_OF_ROWS[kind])
+        return kind, _first_and_last(text, start, "columns" if has_column_names else _KINDS_OF_ROWS[kind])
     headings = [
-        _Heading(str(match.lastgroup), match.start(), _level(match[0])) for match in _HEADINGS.finditer(text, first)
+        _Heading(str(match.lastgroup), match.start(), _level(match[0])) for match in _HEADINGS.finditer(text, start)
     ]
     counts = Counter(heading.kind for heading in headings)
     if counts["definition"] >= max(_DECISIVE, counts["turn"]):
@@ -82,7 +82,7 @@ def find_headings(text: str, begins_text: bool, max_headings: int) -> tuple[str,
     kind = "Markdown" if counts["heading"] >= _DECISIVE else "prose"
     if counts["turn"] >= _DECISIVE:
         kind = "session"
-    return kind, _pick(headings, max_headings) or [("line", next(_lines(text, first))[0])]
+    return kind, _pick(headings, max_headings) or [("line", next(_lines(text, start))[0])]
 
 
 def _kind_of_rows(lines: Sequence[str]) -> str:
@@ -100,23 +100,23 @@ def _kind_of_rows(lines: Sequence[str]) -> str:
     return ""
 
 
-def _first_and_last(text: str, first: int, kind: str) -> HeadingStarts:
-    """The first line that is not blank, of this kind, and the last: in a log, the time that it covers."""
-    begin = next(_lines(text, first))[0]
-    last = text.rfind("\n", begin, len(text.rstrip())) + 1
-    if last <= begin:
-        return [(kind, begin)]
-    return [(kind, begin), ("record" if kind == "columns" else kind, last)]
+def _first_and_last(text: str, start: int, kind: str) -> HeadingStarts:
+    """The first line from `start` on that is not blank, of this kind, and the last: in a log, they show its times."""
+    first = next(_lines(text, start))[0]
+    last = text.rfind("\n", first, len(text.rstrip())) + 1
+    if last <= first:
+        return [(kind, first)]
+    return [(kind, first), ("record" if kind == "columns" else kind, last)]
 
 
 def _level(line: str) -> int:
-    """The depth of a heading (from 0), or the indentation of a definition."""
+    """The depth of a heading from 0, or the columns of a definition's indentation. The two are never compared."""
     return len(line) - len(line.lstrip(" \t")) if line[0] != "#" else len(line) - len(line.lstrip("#")) - 1
 
 
 def _pick(headings: Sequence[_Heading], max_headings: int) -> HeadingStarts:
-    """At most `max_headings` headings, in order. Higher levels go first; of the first level that does not fit as a
-    whole, evenly spaced headings are taken."""
+    """At most `max_headings` headings, in order. The lowest levels are taken first; of the first level that does not
+    fit as a whole, evenly spaced headings."""
     chosen: list[_Heading] = []
     for level in sorted({heading.level for heading in headings}):
         same_level = [heading for heading in headings if heading.level == level]

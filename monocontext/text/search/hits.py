@@ -20,7 +20,7 @@ class _Line(NamedTuple):
     offset: int
     """The character of the text at which the first match in the line begins."""
     line_number: int
-    """The line of the whole text, counted from 1."""
+    """The number of the line in the searched text, from 1."""
     line: str
     r"""The line, without the `\n` at its end."""
 
@@ -41,7 +41,7 @@ class Hit(_Line):
 
     @property
     def document_line(self) -> int | None:
-        """The line of that document, counted from 1; None where there is no document (at most 1 GET)."""
+        """The number of the line in its document, from 1; None where `document` is None (at most 1 GET)."""
         result = self._document
         return self.line_number - result.first_line if result else None
 
@@ -75,18 +75,18 @@ class GrepHits(Iterator[Hit]):
         return hit
 
     def __str__(self) -> str:
-        """The next hits, one a line (GETs of an iteration up to the last of them)."""
+        """The next hits, one per line (GETs: those of iterating up to the last of them)."""
         self._shown += islice(self._hits, SHOWN_HITS + 1 - len(self._shown))
-        return self._summary() or ("<no more hits: each is given once>" if self._has_yielded else "<no hits>")
+        return self._summary() or ("<no more hits: each is yielded once>" if self._has_yielded else "<no hits>")
 
     def __repr__(self) -> str:
-        """The hits shown before. Bounded and without a GET, since debuggers call it too."""
+        """The hits that `str` has shown and no iteration has taken (no GET, since debuggers call it)."""
         return self._summary() or "<hits of a grep: print or iterate it>"
 
     def _summary(self) -> str:
         lines = [_format_hit(hit) for hit in islice(self._shown, SHOWN_HITS)]
         if len(self._shown) > SHOWN_HITS:
-            lines.append("[there are more: iterate over the hits, as in list(...), or pass max_hits]")
+            lines.append("[there are more hits: iterate, as in list(hits), or pass max_hits]")
         return "\n".join(lines)
 
 

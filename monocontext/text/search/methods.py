@@ -51,7 +51,7 @@ class Searchable(StrLike):
         - `start`, `stop`: only lines that begin at characters [start, stop)
         - `executor`: any `concurrent.futures.Executor`; its workers search parts of the text
 
-        Each line is searched by itself, as in `grep`: it ends before `\n`. A pattern that needs a newline is a
+        Each line is searched by itself, without its `\n`, as in `grep`. A pattern that needs a newline raises
         `ValueError`. `offset` is the character at which the first match in the line begins, `line_number` counts from
         1, `line` has no `\n`.
 
@@ -59,8 +59,8 @@ class Searchable(StrLike):
         stored of frames in which a match may begin, and 1 for the rest of a line that reaches into other frames. Where
         no filter applies, all frames are read.
 
-        `ContextTooLarge` for a hit in a line of more characters than `materialize_limit`, or a pattern that needs more
-        of a line at once. For offsets within a part, take `context.view(a, b)`.
+        Raises `ContextTooLarge` for a hit in a line of more than `materialize_limit` characters, or a pattern that
+        needs more of a line at once. For offsets that count from `a`, search `context.view(a, b)`.
         """
         from monocontext.text.search.grep import compile_query, grep
         from monocontext.text.search.hits import GrepHits
@@ -95,8 +95,8 @@ class Searchable(StrLike):
         - `query`: words in any order and form; `"a phrase"` that a passage must have; `-word` that it must not have;
           `doc:src/*.py` for passages of documents with such names
         - `k`: the most passages
-        - `max_bytes`, `max_seconds`: the most text to look at (64 MiB by default) and the most time; the result's
-          `note` says what was left unread
+        - `max_bytes`, `max_seconds`: the most text to read (64 MiB by default), and the longest time (no limit by
+          default); the result's `note` says what was left unread
         - `per_document`: rank documents, each by its best passage
 
         A passage is the whole lines that fit into 640 characters, or that many characters of a longer line. BM25 gives
@@ -106,7 +106,7 @@ class Searchable(StrLike):
         Case does not count. Accents do: `resume` does not find `résumé`, though `résumé` also finds `resume`.
 
         GETs: the rows of the filters in 1 to 3 waves, then frames that may hold the words, best first, in waves of 7
-        MB; without filters the text from its beginning. Documents cost 1 GET more for 4,096 that are read.
+        MB; without filters the text from its beginning. With documents, 1 more for each 4,096 that are looked up.
 
         Raises `ValueError` for a query without a word to look for.
         """
@@ -133,8 +133,8 @@ class Searchable(StrLike):
         """Describe this text: its size, its documents, and headings, definitions, turns or log lines from its head, its
         tail and five frames between. Prints as at most 58 lines.
 
-        GETs: at most 16 for a text of any size: these frames, their index pages, and a page of documents. If the
-        length is unknown without a pass, only the beginning is described.
+        GETs: at most 16 for a text of any size: these frames, their index pages, and a page of documents. A text
+        derived from another (`lower`, `replace`) has no documents, and line numbers only near its beginning.
         """
         from monocontext.text.search.outline import outline
 

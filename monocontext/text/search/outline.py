@@ -1,4 +1,4 @@
-"""Describe a text from a few of its frames: `Monocontext.outline`."""
+"""Describe a text from a few pieces of it: `Monocontext.outline`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 SAMPLES = 7
 """The number of frames that are read. With as many index pages, and one page of documents, these are 15 GETs."""
 _SAMPLE_CHARACTERS = 1 << 18  # the most characters of one frame that are looked at
-DERIVED_CHARACTERS = 1 << 15  # the characters that are read at each place of a derived text
-HEADINGS = 8  # the most headings of one place
-NAMES = 12  # the most names of documents
-LINE_CHARACTERS = 120  # the most characters of a heading or a name that are shown
+DERIVED_CHARACTERS = 1 << 15  # the characters of a piece of a derived text, which has no frames
+MOST_HEADINGS = 8  # the most headings of one piece
+MOST_NAMES = 12  # the most names of documents
+MOST_LINE_CHARACTERS = 120  # the most characters of a heading or a name that are shown
 
 
 class Heading(NamedTuple):
@@ -29,7 +29,7 @@ class Heading(NamedTuple):
     start: int
     """The line's first character in the text."""
     line: int | None
-    """The number of the line, from 1; None in a text derived from others, where only a pass over it would tell."""
+    """The number of the line, from 1; None if only a pass over the text would tell (a derived text)."""
     kind: str
     """`heading`, `definition`, `file`, `turn`, `columns`, `record`, `log line` or `line`."""
     text: str
@@ -38,21 +38,21 @@ class Heading(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A description of a text, made from a few places in it. Its `str` has at most 58 lines."""
+    """A description of a text, made from a few pieces of it. Its `str` has at most 58 lines."""
 
     characters: int
     """The length of the text."""
     lines: int | None
     """The number of lines; None if only a pass over the text would tell."""
     documents: int
-    """The number of documents of the text; 0 if it is not divided."""
+    """The number of documents in the text; 0 if it has none."""
     names: tuple[str, ...]
-    """Names of the first documents."""
+    """The names of the first documents, at most 12."""
     kinds: tuple[str, ...]
     """The kinds of the pieces that were read, the most common first: `Markdown`, `code`, `log`, `CSV`, `JSON lines`,
     `session`, `prose`."""
     places: int
-    """The number of frames that were read."""
+    """The number of pieces that were read."""
     headings: tuple[Heading, ...]
     """The headings of these pieces, in the order of the text."""
 
@@ -79,6 +79,13 @@ class _Sample(NamedTuple):
     """The number of newlines before it; None if unknown."""
     text: str
 
+    def heading(self, kind: str, offset: int) -> Heading:
+        """The heading at an offset of this piece."""
+        before = self.newlines_before
+        line = None if before is None else before + self.text.count("\n", 0, offset) + 1
+        text = self.text[offset : offset + MOST_LINE_CHARACTERS].partition("\n")[0].rstrip()
+        return Heading(self.start + offset, line, kind, text)
+
 
 def outline(span: Span, documents: Documents[Any] | None) -> Outline:
     """Outline a text. GETs: `SAMPLES` frames with their index pages, and one page of documents."""
@@ -86,19 +93,15 @@ def outline(span: Span, documents: Documents[Any] | None) -> Outline:
     names: tuple[str, ...] = ()
     if documents is not None and count:
         page = documents.table.page_of_document(0)
-        names = tuple(page[number].name[:LINE_CHARACTERS] for number in range(min(len(page), NAMES)))
+        names = tuple(page[number].name[:MOST_LINE_CHARACTERS] for number in range(min(len(page), MOST_NAMES)))
     headings: list[Heading] = []
     kinds: list[str] = []
     samples = list(_samples(span))
     for sample in samples:
-        text = sample.text[:_SAMPLE_CHARACTERS]
-        kind, starts = find_headings(text, sample.start == 0, HEADINGS)
-        kinds += [kind] if kind else []
-        for heading_kind, offset in starts:
-            before = sample.newlines_before
-            line = None if before is None else before + text.count("\n", 0, offset) + 1
-            row = text[offset : offset + LINE_CHARACTERS].partition("\n")[0].rstrip()
-            headings.append(Heading(sample.start + offset, line, heading_kind, row))
+        kind, starts = find_headings(sample.text[:_SAMPLE_CHARACTERS], sample.start == 0, MOST_HEADINGS)
+        if kind:
+            kinds.append(kind)
+        headings += [sample.heading(*start) for start in starts]
     last = samples[-1] if samples else _Sample(0, 0, "")
     lines: int | None = None
     if last.newlines_before is not None:
@@ -121,9 +124,12 @@ def _samples(span: Span) -> Iterator[_Sample]:
     targets = [number * (len(span) - 1) // (SAMPLES - 1) for number in range(SAMPLES)]
     source = span.source
     if not isinstance(source, StoredSource):
-        for start in dict.fromkeys(max(min(target, len(span) - DERIVED_CHARACTERS), 0) for target in targets):
-            text = span.read(start, min(start + DERIVED_CHARACTERS, len(span)))
-            yield _Sample(start, 0 if start == 0 else None, text)
+        stop = 0
+        for target in targets:
+            start = max(min(target, len(span) - DERIVED_CHARACTERS), stop)  # pieces of a short text do not overlap
+            stop = min(start + DERIVED_CHARACTERS, len(span))
+            if start < stop:
+                yield _Sample(start, 0 if start == 0 else None, span.read(start, stop))
         return
     reader = source.reader
     frames = {frame.number: frame for frame in (reader.locate(span.start + target) for target in targets)}

@@ -10,7 +10,7 @@ class _Passage(NamedTuple):
     """The first character of the passage in the text."""
     stop: int
     line: int
-    """The number of the first line in the whole text, from 1."""
+    """The number of the passage's first line in the searched text, from 1."""
     document: str | None
     """The name of its document; None between documents, and in a text without documents."""
     score: float
@@ -21,7 +21,7 @@ class Passage(_Passage):
     """A few lines of the text. As a tuple it is `(start, stop, line, document, score, text)`."""
 
     document_line: int | None = None
-    """The number of the first line in its document, from 1; None without a document."""
+    """The number of the passage's first line in its document, from 1; None without a document."""
 
     @property
     def place(self) -> str:
@@ -33,7 +33,7 @@ class Passages(list[Passage]):
     """Passages, best first, and what was left unread. Prints one passage a line."""
 
     note = ""
-    """How many frames that may hold a better passage were left unread, and why; empty if none were."""
+    """How many frames that may hold a better passage were not read, and how to read them; empty if all were."""
 
     def __str__(self) -> str:
         rows = [f"{item.place}: {' '.join(item.text.split())}" for item in self]

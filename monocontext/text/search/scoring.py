@@ -21,7 +21,7 @@ PASSAGE_CHARACTERS = 640  # the most characters of a passage
 _PASSAGE = re.compile(
     rf"(?s:.{{1,{PASSAGE_CHARACTERS}}}+\Z|.{{0,{PASSAGE_CHARACTERS - 1}}}\n|.{{{PASSAGE_CHARACTERS}}})"
 )
-"""Matches the next passage of a document: all that is left of it, or the whole lines that fit, or a part of a line."""
+"""Matches the next passage of a document: its whole rest, else as many whole lines as fit, else a part of a line."""
 _K1 = 0.5  # with a small k1, a word that occurs often in a passage counts little more than once
 _MOST_COUNTED = 3
 """The most occurrences of a word that count in a passage. So a common word soon has passages that none can exceed."""
@@ -31,7 +31,7 @@ _DIGITS = 9  # scores are rounded, so that equal ones are equal however they wer
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-Counts = NDArray[np.intp]
+Integers = NDArray[np.intp]
 
 
 def cut_passages(text: str, edges: Sequence[int]) -> list[int]:
@@ -40,7 +40,7 @@ def cut_passages(text: str, edges: Sequence[int]) -> list[int]:
     return [edges[0], *chain.from_iterable(ends)]
 
 
-def weigh(passages: float, holding: Floats | Counts) -> Floats:
+def weigh(passages: float, holding: Floats | Integers) -> Floats:
     """The inverse document frequencies of terms, each of which `holding` of all `passages` contain."""
     return np.log1p((passages - holding + 0.5) / (holding + 0.5))
 
@@ -54,20 +54,20 @@ class Scorer:
         self._phrases = terms.phrases
         self._terms = (*terms.scoring, *terms.without)
         self.crosses_lines = any(" " in term.text for term in self._terms)
-        """Whether a term may go on in the next line."""
+        """Whether a match of a term may continue in the next line."""
         self.reach = 2 * max(len(term.text) for term in self._terms) + 32  # with room for an ending, or for spaces
         """The characters after a text in which a term that begins in it may end."""
 
     def may_hold(self, utf8: bytes) -> Flags:
-        """For each term, whether a text may hold it. Much faster than a search for the term."""
+        """For each term, whether a text may hold it. Much faster than to search for the term."""
         return np.array([find(utf8, term.needle) >= 0 for term in self._terms])
 
     def begins_with_term(self, text: str) -> bool:
         """Whether a term matches at the first character of a text."""
         return any(term.pattern.match(text) for term in self._terms)
 
-    def highest(self, levels: Counts | Flags) -> Floats:
-        """An upper bound of each passage's score. `levels[term, passage]` is 0 where the term cannot occur."""
+    def upper_bounds(self, levels: Integers | Flags) -> Floats:
+        """For each column of `levels`, a score that no passage there exceeds. A level is 0 if its term cannot occur."""
         held = levels[: len(self.weights)] > 0
         has_neighbour = held & (held.sum(0) > 1)
         return self._sum(held * _MOST_COUNTED, np.where(has_neighbour, 0.0, np.inf))
@@ -75,13 +75,13 @@ class Scorer:
     def score(self, text: str, cuts: Sequence[int], may_hold: Flags) -> Floats:
         """The scores of the passages between `cuts`; 0 for passages that lack a phrase, or have an excluded term.
 
-        A term counts in the passage in which it begins. `text` goes on after the last passage where a term does.
+        A term counts in the passage in which it begins. `text` continues after the last passage if a term does.
         """
         occurrences, gaps = self.count(text, cuts, may_hold)
         scoring, without = np.split(occurrences, [len(self.weights)])
         return self._sum(scoring, gaps[: len(scoring)]) * ~without.any(0)
 
-    def count(self, text: str, cuts: Sequence[int], may_hold: Flags) -> tuple[Counts, Floats]:
+    def count(self, text: str, cuts: Sequence[int], may_hold: Flags) -> tuple[Integers, Floats]:
         """By term and passage: how many occurrences begin there, and the least distance in characters between one of
         them and the next occurrence of another term on either side; infinite if there is none."""
         starts = [
@@ -100,7 +100,7 @@ class Scorer:
             np.minimum.at(gaps, (terms[neighbours], columns[neighbours]), np.diff(offsets)[firsts])
         return occurrences[:, :-1], gaps[:, :-1]
 
-    def _sum(self, occurrences: Counts, gaps: Floats) -> Floats:
+    def _sum(self, occurrences: Integers, gaps: Floats) -> Floats:
         """The scores of passages, given `count` of the scoring terms; 0 for passages that lack a phrase."""
         counted = np.minimum(occurrences, _MOST_COUNTED)
         scores = counted * (_K1 + 1) / (counted + _K1) + _BONUS / (1 + gaps / _NEAR_CHARACTERS)

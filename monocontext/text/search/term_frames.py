@@ -10,14 +10,14 @@ import numpy as np
 from monocontext.engine.candidates import Candidates
 from monocontext.format.filters.grams import LEVELS
 from monocontext.format.filters.query import All, FrequencyQuery, Query
-from monocontext.text.search.scoring import Counts, Floats, weigh
+from monocontext.text.search.scoring import Floats, Integers, weigh
 from monocontext.text.search.terms import Term
 from monocontext.text.source import Span
 
 _PASSAGES_BY_LEVEL = np.array((0, 1.3, 4, 11, 30, 120))
-"""How many passages of a frame hold a term of each level below: means over 64 MB each of code, prose, logs."""
+"""How many passages of a frame hold a term, by level (`TermFrames.levels`): means over 64 MB of code, prose, logs."""
 _SHARE_OF_UNKNOWN = 0.02  # the assumed share of passages that hold a term, if filters do not tell its frames
-_GAINS_BY_LEVEL = np.array((0, 0, *np.log2(LEVELS)))  # what occurrences of a term add to the rank of a frame
+_GAINS_BY_LEVEL = np.array((0, 0, *np.log2(LEVELS)))  # what a term adds to the rank of a frame, by its level
 _PRESENCE = 4
 """What a term of weight 1 adds to the rank of a frame: as much as 2 ** 4 occurrences of a term. Of 2, 3, 4 and 6, 3 and
 4 found the most of the best passages in 5 % of 1 GB of prose, for the 12 queries of docs/benchmarks.md."""
@@ -29,7 +29,7 @@ class TermFrames:
     def __init__(self, span: Span, terms: Sequence[Term]):
         """Ask the filters of a text (GETs: their rows, in 1 to 3 waves)."""
         frequent = [_frequency_queries(term) for term in terms]
-        span.all_candidates(All((*(term.query for term in terms), *chain.from_iterable(frequent))))  # all rows at once
+        span.all_candidates(All((*(term.query for term in terms), *chain.from_iterable(frequent))))  # gets all rows
         answers = [span.all_candidates(term.query) for term in terms]
         self.known = [candidates for candidates in answers if candidates is not None]
         """The frames of each term that filters know."""
@@ -37,22 +37,26 @@ class TermFrames:
         """The frames that may hold a known term, in the order of the text."""
         self.is_known = np.array([candidates is not None for candidates in answers])
         """For each term, whether filters tell its frames: not those of a word of two letters or a very common one."""
-        self.levels: Counts = np.ones((len(terms), len(self.numbers)), np.intp)
+        self.levels: Integers = np.stack([self._levels(span, *known) for known in zip(answers, frequent, strict=True)])
         """By term and frame: 0 if the term is not there, 1 if it may be, 2 if it may be there at least `LEVELS[0]`
         times, 3 if at least `LEVELS[1]` times, and so on."""
-        for levels, candidates, queries in zip(self.levels, answers, frequent, strict=True):
-            if candidates is not None:
-                levels[~np.isin(self.numbers, _numbers(candidates))] = 0
-                for level, query in enumerate(queries, 2):
-                    levels[(levels > 0) & np.isin(self.numbers, _numbers(span.all_candidates(query)))] = level
+
+    def _levels(self, span: Span, candidates: Candidates | None, frequent: list[Query]) -> Integers:
+        """The levels of a term in the frames `numbers`, given the candidates and the frequency queries of the term."""
+        if candidates is None:
+            return np.ones(len(self.numbers), np.intp)
+        levels = np.isin(self.numbers, _numbers(candidates)).astype(np.intp)
+        for level, query in enumerate(frequent, 2):
+            levels[(levels > 0) & np.isin(self.numbers, _numbers(span.all_candidates(query)))] = level
+        return levels
 
     def weigh(self, passages: float) -> Floats:
         """The estimated weights of the terms in a text of `passages` passages."""
         holding = np.where(self.is_known, _PASSAGES_BY_LEVEL[self.levels].sum(1), _SHARE_OF_UNKNOWN * passages)
         return weigh(passages, np.minimum(holding, passages))
 
-    def reading_order(self, weights: Floats) -> Counts:
-        """The indices of the frames, first those with heavy terms, or in which terms occur often."""
+    def reading_order(self, weights: Floats) -> Integers:
+        """The indices of the frames in `numbers`: first those with heavy terms, or in which terms occur often."""
         ranks = _PRESENCE * weights[:, np.newaxis] * (self.levels > 0) + _GAINS_BY_LEVEL[self.levels]
         return np.argsort(-ranks.sum(0), kind="stable")
 
@@ -63,6 +67,6 @@ def _frequency_queries(term: Term) -> list[Query]:
     return [All((term.query, FrequencyQuery(term.words, level))) for level in levels]
 
 
-def _numbers(candidates: Candidates | None) -> Counts:
+def _numbers(candidates: Candidates | None) -> Integers:
     """The numbers of the candidate frames; none where filters cannot tell."""
     return np.fromiter(chain.from_iterable(starmap(range, candidates.runs if candidates else ())), np.intp)

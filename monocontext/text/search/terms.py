@@ -19,8 +19,8 @@ no not of on or our she so that the their them then there these they this to up 
 why will with would you your about"""
 STOP_WORDS = frozenset(_STOP_WORDS.split())  # words that are looked for only if a query has no other
 _PARTS = re.compile(r'(?P<minus>-)?(?:"(?P<phrase>[^"]*)"|doc:(?P<glob>\S*)|(?P<word>[^\s"]+))')
-"""The parts of a query: a phrase, the glob of `doc:`, or a word; each may have a minus before it. A quotation mark
-without another one is left out."""
+"""Matches a part of a query: `"a phrase"`, `doc:src/*.py` or `word`, perhaps with a minus before it. A quotation mark
+without its partner is skipped."""
 _SPACELESS = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\U00020000-\U0003ffff"
@@ -30,8 +30,8 @@ _LETTER = r"(?=\w)[\0-\u0dff\u1e00-\u1fff]"
 """The pattern of a letter, digit or underscore that continues a word. Those of Asian scripts do not: Chinese follows a
 Latin word without a space, and a Korean particle its word."""
 _ENDING = "(?:es|ed|er|or|ing|ion)?s?"
-"""The pattern of the endings of an English word that search filters leave out, without a single e."""
-_MOST_SPACES = 100  # the most spaces of a phrase that crosses the end of a frame, for search filters to find it
+"""The pattern of the endings of an English word that search filters leave out, except a single e."""
+_MOST_SPACES = 100  # with more spaces, search filters may miss a phrase that crosses the end of a frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +42,13 @@ class Term:
     pattern: re.Pattern[str]
     """Matches the term in any case, in a text whose ASCII letters are in lower case."""
     query: Literal
-    """The query of search filters for places with the term."""
+    """The literal by which search filters find the term."""
     words: tuple[str, ...] = ()
-    """The folded words under which search filters may count the term."""
+    """The folded words under which search filters may count the term; empty if they do not count it."""
 
     @property
     def needle(self) -> bytes:
-        """A part of every match; empty if a letter outside ASCII has two cases, since only ASCII is in lower case."""
+        """Bytes in every match; empty if a letter outside ASCII has two cases, since only ASCII is in lower case."""
         has_cases = any(letter.lower() != letter.upper() for letter in self.query.text if not letter.isascii())
         return b"" if has_cases else lower_ascii(self.query.text)
 
@@ -75,20 +75,19 @@ def parse(query: str) -> Terms:
         is_excluded = match["minus"] is not None
         if match["glob"] is not None:
             if is_excluded or not match["glob"]:
-                raise ValueError(f"a query names documents as doc:src/*.py, not as {match[0]}")
+                raise ValueError(f"a query names documents as doc:GLOB, such as doc:src/*.py, not as {match[0]!r}")
             documents.append(match["glob"])
         elif match["phrase"] is not None:
             if words := match["phrase"].split():
                 (without if is_excluded else phrases).append(_phrase(words))
         else:
             (excluded if is_excluded else tokens).extend(re.findall(r"\w+", normalize("NFC", match["word"])))
-    for token in excluded:  # where its script has no spaces, it is excluded as a whole: not each pair
+    for token in excluded:  # in a script without spaces, a token is excluded as a whole, not by its pairs
         without += [_phrase([token])] if re.search(f"[{_SPACELESS}]", token) else _terms_of(token)
-    words = [token for token in tokens if token.lower() not in STOP_WORDS]
+    content_words = [token for token in tokens if token.lower() not in STOP_WORDS]
+    words = content_words if content_words or phrases else tokens
     if not words and not phrases:
-        words = tokens
-    if not words and not phrases:
-        raise ValueError("a query needs a word or a quoted phrase to look for")
+        raise ValueError(f"a query needs a word or a quoted phrase to look for: {query!r:.100} has none")
     terms = {term.pattern.pattern: term for token in words for term in _terms_of(token)}  # each once
     return Terms((*phrases, *terms.values()), len(phrases), tuple(without), tuple(documents))
 
@@ -106,14 +105,14 @@ def _terms_of(token: str) -> list[Term]:
 
 
 def _word(token: str) -> Term:
-    """The term of a word: an English one with its other forms."""
+    """The term of a word. That of an English word also matches its other forms."""
     bare = _bare(token)
     lower = str(lower_ascii(token), "utf-8")
     is_english = bare.isascii() and bare.isalpha()
     stem, tails = _stem(lower) if is_english else (lower, ("",))
     ending = f"(?:{'|'.join(tails)}){_ENDING}" if is_english else ""
     beginning = _pattern(stem)
-    # `re` finds a literal prefix the fastest, so what may not be before it is looked at after it.
+    # `re` is the fastest with a literal prefix, so the look-behind comes after it.
     pattern = re.compile(rf"{beginning}(?<!{_LETTER}{beginning}){ending}(?!{_LETTER})")
     return Term(token, pattern, Literal(stem, re.IGNORECASE), _counted([stem + tail for tail in tails]))
 

@@ -59,7 +59,7 @@ BAD: list[object] = [[(5, 2)], [(-1, 5)], [5], [(1, 2, 3)], [("a", "b")], [(0.0,
 @pytest.mark.parametrize("ranges", BAD)
 def test_prefetch_of_what_is_no_range(ranges: list[tuple[int, int]]) -> None:
     context, store = opened()
-    with pytest.raises(ValueError, match="prefetch takes pairs of characters"):
+    with pytest.raises(ValueError, match=r"prefetch takes pairs \(start, stop\)"):
         context.prefetch(ranges)
     assert len(store.log) == 1
 

@@ -49,4 +49,4 @@ def test_printing_a_grep_shows_the_first_hits_and_keeps_them(
     assert "there are more" in shown
     kept = runner.run("hits = context.grep('e')\nprint(hits)\nprint(len(list(hits)))\nprint(hits)").stdout
     assert f"\n{sum('e' in line for line in text.splitlines())}\n" in kept
-    assert kept.endswith("<no more hits: each is given once>\n")
+    assert kept.endswith("<no more hits: each is yielded once>\n")

@@ -12,7 +12,7 @@ from monocontext import Monocontext, documents, publish
 from monocontext.cli.commands import app
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.testing import CountingStore
-from monocontext.text.search.outline import HEADINGS, LINE_CHARACTERS, SAMPLES
+from monocontext.text.search.outline import MOST_HEADINGS, MOST_LINE_CHARACTERS, SAMPLES
 from tests.virtual import virtual_context
 
 FRAME_CHARACTERS = 1 << 18
@@ -54,7 +54,7 @@ def test_gets_whatever_the_size(frames: int) -> None:
         assert result.headings[-1].line == len(context.lines)
         for item in result.headings:
             assert context[item.start : item.start + len(item.text)] == item.text == line.rstrip()
-        assert len(str(result).split("\n")) <= 2 + SAMPLES * HEADINGS
+        assert len(str(result).split("\n")) <= 2 + SAMPLES * MOST_HEADINGS
 
 
 def test_an_empty_text() -> None:
@@ -92,7 +92,7 @@ def test_higher_levels_come_first() -> None:
     text = "".join(f"## Part {n}\n\nwords\n\n" + "### Detail\n\nwords\n\n" * 9 for n in range(5))
     result = opened(text)[1].outline()
     assert [item.text for item in result.headings if item.text.startswith("## ")] == [f"## Part {n}" for n in range(5)]
-    assert len(result.headings) == HEADINGS
+    assert len(result.headings) == MOST_HEADINGS
 
 
 def test_documents() -> None:
@@ -122,7 +122,7 @@ def test_views_and_derived_texts() -> None:
 
 def test_a_long_line_is_cut() -> None:
     result = opened("x" * 5000)[1].outline()
-    assert [len(item.text) for item in result.headings] == [LINE_CHARACTERS]
+    assert [len(item.text) for item in result.headings] == [MOST_LINE_CHARACTERS]
 
 
 def test_the_command(tmp_path: Path) -> None:
