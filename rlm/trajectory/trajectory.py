@@ -26,6 +26,7 @@ from rlm.trajectory.step import Cell, Step
 
 VERSION = 1  # of our fields, in the metadata line; readers refuse a higher one
 _WORDS = ("metadata", "iteration", "reply", "call", "child", "system", "user", "assistant")  # types and roles
+_DATA = ("context_value", "locals", "model_usage_summaries")  # fields whose objects have names of the run, not ours
 
 
 class Trajectory:
@@ -113,15 +114,16 @@ class Trajectory:
                 log(WARNING, "%s", self.warning)
 
 
-def _hide(value: Any, secrets: Sequence[str]) -> Any:
-    """A JSON value with `[secret]` for each secret in its texts. Readers need the names of fields and `_WORDS`."""
+def _hide(value: Any, secrets: Sequence[str], *, is_data: bool = False) -> Any:
+    """A JSON value with `[secret]` for each secret in its texts and, if `is_data`, in its names: no fields of ours."""
     if isinstance(value, str) and value not in _WORDS:
         for secret in secrets:
             value = value.replace(secret, "[secret]")
     elif isinstance(value, Mapping):
-        return {name: _hide(item, secrets) for name, item in value.items()}
+        hidden = {name: _hide(item, secrets, is_data=is_data or name in _DATA) for name, item in value.items()}
+        return {_hide(name, secrets): item for name, item in hidden.items()} if is_data else hidden
     elif isinstance(value, (list, tuple)):
-        return [_hide(item, secrets) for item in value]
+        return [_hide(item, secrets, is_data=is_data) for item in value]
     return value
 
 

@@ -117,10 +117,10 @@ def test_the_key_is_never_written(tmp_path: Path, endpoint: Any) -> None:
 
 
 def test_a_secret_is_hidden_in_texts_and_the_line_stays_readable(tmp_path: Path) -> None:
-    secrets = ["", "key", "key to all", "query", "metadata", '"', "23"]
-    Trajectory(tmp_path / "run.jsonl", secrets=lambda: secrets).begin({"query": ['the key to all, "23"'], "n": 1234})
-    (line,) = lines_of(tmp_path / "run.jsonl")
-    assert (line["type"], line["query"], line["n"]) == ("metadata", ["the [secret], " + "[secret]" * 3], 1234)
+    secrets, path = ["", "key", "key to all", "query", "metadata", '"', "23"], tmp_path / "run.jsonl"
+    Trajectory(path, secrets=lambda: secrets).begin({"query": ['the key to all, "23"'], "locals": {"key": 9}, "n": 123})
+    (line,) = lines_of(path)
+    assert (line["query"], line["locals"], line["n"]) == (["the [secret], " + "[secret]" * 3], {"[secret]": 9}, 123)
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EROFS], ids=errno.errorcode.get)
