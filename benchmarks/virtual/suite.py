@@ -1,4 +1,4 @@
-"""Run programs under policies of reading ahead, and judge the figures. A seed gives the same result on any machine."""
+"""Run programs under several read-ahead policies, and check results. A seed gives the same result on any machine."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def _end(root: Manifest, *, is_tail: bool) -> FrameText:
     characters, newlines = len(data.decode()), data.count(b"\n")
     if len(data) > root.text_bytes or characters > root.characters or newlines > root.newlines:
         whole, found = (root.text_bytes, root.characters, root.newlines), (len(data), characters, newlines)
-        raise DamagedData(f"{ROOT_KEY}: a head or tail has {found} bytes, characters and newlines, its text {whole}")
+        raise DamagedData(f"{ROOT_KEY}: its head or tail has {found} bytes, characters, newlines; the text {whole}")
     frame = Frame(
         number=root.frames - 1 if is_tail else 0,
         object=ROOT_KEY, offset=0, stored_bytes=0, bytes=len(data), characters=characters, newlines=newlines,

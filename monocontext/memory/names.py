@@ -33,7 +33,7 @@ def name_of(key: str, most_bytes: int) -> str:
     if len(name) > most_bytes:
         raise InvalidEntry(
             f"the key {key[:40]!r}... is too long: the name of its object would have {len(name):,} bytes or more, and "
-            f"may have {most_bytes:,}"
+            f"the limit is {most_bytes:,}"
         )
     return name
 

@@ -84,7 +84,7 @@ def _make_views(text: str, marks: list[re.Match[str]], decode: Callable[[re.Matc
 
 
 def _decode(escape: re.Match[str]) -> str:
-    """The character of an escape; empty for a colour."""
+    """The character that an escape stands for; empty for a colour of a terminal."""
     groups = escape.groupdict()
     if code := groups.get("unicode") or groups["byte"]:
         return chr(int(code, 16))

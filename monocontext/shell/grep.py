@@ -83,7 +83,7 @@ class _Search:
                 self._add_folder(files, "/", f"{prefix}{name}/")
 
     def _add_document(self, operand: str, files: TextFiles, record: Document) -> None:
-        """Add a document to the last target if that ends before it in the same text, else as a new target."""
+        """Add a document to the last target if it follows that in the same text; else as a new target."""
         last = self._targets[-1] if self._targets else None
         documents = last.shown if last is not None and last.files is files else None
         if documents and record.number > next(reversed(documents)):

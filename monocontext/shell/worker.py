@@ -133,7 +133,7 @@ class _Worker:
             self._written_bytes += call.written_bytes
 
     def _failures(self, command: str) -> str:
-        """Errors that bashkit does not report, a line each: texts that could not be read, output that may be lost."""
+        """Take the errors that bashkit does not report, a line each: unread texts, output that may be lost."""
         failures = ""
         for capsule in self._capsules.values():
             failures += f"not all files could be read: {capsule.failure}\n" if capsule.failure else ""

@@ -28,7 +28,7 @@ class LineReader(Protocol):
 
     @property
     def limit(self) -> int:
-        """The most characters of one `str`."""
+        """The most characters that are returned as one `str`."""
         ...
 
     @property
@@ -130,7 +130,7 @@ class TextLines:
 
 
 def _lines_with_step(reader: LineReader, low: int, high: int, chosen: range) -> Iterator[str]:
-    """The lines `chosen`, all in [low, high). Raises `ContextTooLarge` above the limit."""
+    """The lines of the range `chosen`, in its order, all in [low, high). Raises `ContextTooLarge` above the limit."""
     reverse, step = chosen.step < 0, min(abs(chosen.step), sys.maxsize)
     size = 0
     for line in islice(reader.iterate(low, high, reverse=reverse), 0, None, step):

@@ -116,7 +116,7 @@ class Span:
         only: Candidates | None = None,
         is_search: bool = False,
     ) -> Iterator[Window]:
-        """Windows of [start, stop), whose offsets are the source's. `is_search`: the caller searches the windows."""
+        """The windows of [start, stop), with offsets in the source. `is_search`: the caller searches the windows."""
         end = self.stop if stop is None else self.start + stop
         if is_search and isinstance(self.source, StoredSource):
             return self.source.windows(self.start + start, end, reverse=reverse, eager=eager, only=only, is_search=True)

@@ -267,7 +267,7 @@ def search_words(text: Monocontext, words: str, most: int, *, per_document: bool
 
 
 def _as_function(method: Callable[..., ToolReply[Any]], name: str) -> Callable[..., str]:
-    """Make a plain function of a tool. It returns an error that the caller can correct as `error: MESSAGE`."""
+    """Turn a tool into a plain function. An error that the caller can correct is returned as `error: MESSAGE`."""
     signature = inspect.signature(method).replace(return_annotation=str)
 
     def tool(*arguments: Any, **named_arguments: Any) -> str:

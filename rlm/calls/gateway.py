@@ -221,9 +221,9 @@ class Gateway:
             time.sleep(wait_seconds)
 
     def _call_once(self, call: _Call) -> Reply:
-        """Make one try of the call, and count its cost. Returns the reply, with its thinking in a field of its own.
+        """Try the call once, and count its cost. Returns the reply, with its thinking in a field of its own.
 
-        All calls stream, so that they can be ended at a limit of time, or when the text only repeats itself. Raises
+        All calls stream, so that they can be stopped at a time limit, or when the text only repeats itself. Raises
         LLMError for any exception of the `LM`; exceptions of `on_delta` pass through.
         """
         lm, messages = call.lm, call.messages

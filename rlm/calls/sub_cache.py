@@ -1,4 +1,4 @@
-"""Keep answers of sub-calls between runs, so that an equal call costs nothing."""
+"""Keep the answers to sub-calls between runs, so that repeating a call costs nothing."""
 
 from __future__ import annotations
 

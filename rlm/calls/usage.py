@@ -153,7 +153,7 @@ class ModelUsage:
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
-        """The counts under the field names of rlms, without an unknown cost and without `OWN_COUNTS` that are 0."""
+        """The counts under the field names of rlms. An unknown cost, and `OWN_COUNTS` that are 0, are left out."""
         counts = {f"total_{name}": getattr(self, name) for name in ("calls", "input_tokens", "output_tokens")}
         cost: dict[str, Any] = {} if self.dollars is None else {"total_cost": self.dollars}
         return counts | cost | {name: getattr(self, name) for name in OWN_COUNTS if getattr(self, name)}

@@ -147,7 +147,7 @@ class WorkerNamespace:
             raise ValueError("the path of a file must not be empty: name a file such as notes/a.txt")
         full = os.path.normpath(os.path.join(self._folder, path))
         if not full.startswith(self._folder + "/"):
-            raise ValueError(f"the path {path} is not below {self._folder}")
+            raise ValueError(f"the path {path} is outside {self._folder}: name a file in it")
         return full
 
 

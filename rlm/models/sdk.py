@@ -24,7 +24,7 @@ _REFUSAL_STATUSES = (None, 400, 403, 404, 405, 415, 422, 500, 501)  # of refusal
 
 
 class SDKClient:
-    """Makes the client of an SDK at the first call, for all threads. Garbage collection closes its connections too."""
+    """Creates an SDK's client at the first call, for all threads. Garbage collection also closes its connections."""
 
     def __init__(self, connect: Callable[[], Any]) -> None:
         # `connect` must not refer to its owner: a reference cycle would keep the connections open when the owner goes.

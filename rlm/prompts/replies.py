@@ -273,8 +273,8 @@ def _fence_behind_words(line: str) -> re.Match[str] | None:
 
 
 def _is_code_on_fence(first: str, code: str) -> bool:
-    """Whether the text behind an opening fence is code. `x=1` is an attribute, unless `code` uses the name `x`, which
-    would else have the value of an earlier turn."""
+    """Whether the text behind an opening fence is code. `x=1` is an attribute, unless `code` uses the name `x`:
+    without the assignment, it would have the value of an earlier turn."""
     attribute = marks.FENCE_ATTRIBUTE.match(first)
     is_code_line = does_something(first) or assigned_names([first])
     return bool(is_code_line and (not attribute or re.search(rf"\b{attribute[1]}\b", code)))

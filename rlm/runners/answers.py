@@ -111,7 +111,7 @@ class Answers:
             text = "" if refusal else str(value)
         except Exception as exc:  # an object that the model made, or a lazy one: the model can give another
             raise AnswerRefused(
-                f"this {type(value).__name__} has no text ({type(exc).__name__}: {exc}): give a part, or your own words"
+                f"str() of this {type(value).__name__} raised {exc!r}: give a part of it, or your own words"
             ) from exc
         if refusal:
             raise AnswerRefused(refusal)

@@ -139,7 +139,7 @@ def reads_of(context: object, handed: Sequence[Range]) -> list[Read]:
 def _locate(parts: Sequence[TextPart], claim: Claim, read: Sequence[Range] | None, *, is_whole: bool) -> _PartRange:
     """The range that a claim names. `is_whole`: the context is one text, which has offsets. Raises _ClaimRefused."""
     if claim is None:
-        raise _ClaimRefused("it must be a pair (start, stop) of characters, or a quote")
+        raise _ClaimRefused("it must be a pair (start, stop) of character offsets, or a quote")
     if isinstance(claim, str):
         return _locate_quote(parts, claim.strip(), read)
     if not is_whole:

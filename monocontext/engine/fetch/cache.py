@@ -34,7 +34,7 @@ class CachedBytes:
 
 
 class Cache:
-    """A cache of pages and frames, bounded in bytes. Keeps UTF-8: one emoji makes a `str` take 4 bytes a character."""
+    """A cache of pages and frames, bounded in bytes. Texts are UTF-8: an emoji makes a `str` four times as large."""
 
     def __init__(self, capacity_bytes: int):
         self.capacity_bytes = capacity_bytes

@@ -191,7 +191,7 @@ class Client:
         return call.attempt == 0 or self.budget.take()
 
     def _remove_cause(self, response: ErrorResponse, call: _Call) -> bool:
-        """Remove the cause of an error response; returns whether that was possible. Each is tried once per call."""
+        """Try to remove the cause of an error response, each once per call. Returns whether a retry may help."""
         if response.is_expired and call.signed_by and _is_first_try("credentials", call):
             self._origin.renew(call.signed_by)
             return True

@@ -50,7 +50,7 @@ def _compile_pattern(pattern: Any, ignore_case: bool, fixed: bool) -> re.Pattern
         raise ValueError("cannot use fixed=True with a compiled pattern")
     real: re.Pattern[str] = regex.compile(pattern, re.IGNORECASE if ignore_case else 0)._real
     if not isinstance(real.pattern, str):
-        raise TypeError(f"grep takes patterns of str, not of bytes: {real.pattern!r:.200}")
+        raise TypeError(f"grep takes a str pattern, not bytes: {real.pattern!r:.200}")
     return real
 
 

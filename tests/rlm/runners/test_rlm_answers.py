@@ -77,7 +77,7 @@ LAZY = "class Lazy:\n    def __str__(self): raise MemoryError('slice me')\nFINAL
 @pytest.mark.parametrize(
     ("call", "told"),
     [("FINAL('Errors found:', 3)", "TypeError: FINAL"), ("FINAL_VAR('Errors', 3)", "TypeError: FINAL"),
-     ("FINAL_VAR('reslt')", "no variable 'reslt'"), (LAZY, "has no text (MemoryError: slice me)"),
+     ("FINAL_VAR('reslt')", "no variable 'reslt'"), (LAZY, "raised MemoryError('slice me')"),
      ("SUBMIT(1, a=2)", "takes values or name=value, not both"), ("SUBMIT()", "name=value, not nothing")],
 )  # fmt: skip
 def test_a_call_that_gives_no_answer_is_an_error(runner_of: Make, call: str, told: str) -> None:

@@ -62,7 +62,7 @@ def test_each_way_to_answer_may_cite(place: Path, lazy: bool, finish: str) -> No
     ("claim", "why"),
     [
         (f"({len(TEXT) - 5}, {len(TEXT) + 5})", "reach past the end of the text"),
-        ("(5, 5)", "it must be a pair (start, stop) of characters, or a quote"),
+        ("(5, 5)", "it must be a pair (start, stop) of character offsets, or a quote"),
         ("(9, 5)", "it must be"), ("(-9, 5)", "it must be"), ("7", "it must be"), ("''", "it must be"),
         ("(True, 5)", "it must be"), ("(0, 10**30)", "it must be"), ("None", "it must be"),
         ("(0, 10**9)", "reach past the end"), ("'nobody said this'", "is not in what the run has read"),
